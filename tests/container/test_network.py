@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.patience import PATIENCE
+from support.processes import start_process
 
 GATEWAY, INSIDE = "172.31.77.1", "172.31.77.2"
 SERVER = """
@@ -84,11 +85,10 @@ def networks() -> Iterator[Networks]:
 def listens_on(request: pytest.FixtureRequest, networks: Networks) -> Iterator[str]:
     """The application that an earlier step started, on the runner."""
     command = ["ip", "netns", "exec", networks.runner, sys.executable, "-c", SERVER, request.param]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+    with start_process(command, stdout=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
         assert started.stdout.readline() == "ready\n"
         yield request.param
-        started.kill()
 
 
 def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(networks: Networks, listens_on: str) -> None:

@@ -72,7 +72,7 @@ def test_a_case_is_decided_by_its_first_runs(of, passes, outcomes, expected):
     ],
 )
 def test_a_test_wins_over_a_rule_and_a_rule_over_repeat(rule, own, expected):
-    found = runs_required(rule, CaseRuns(Runs(5, 3), plain=2, own=own))
+    found = runs_required(rule, CaseRuns(Runs(5, 3), plain=2, is_from_test=own))
     assert (found.of, found.passes) == expected
 
 
@@ -137,7 +137,7 @@ def test_a_run_is_to_a_rule_what_the_rule_selects(rule, word, more, expected):
     ],
 )
 def test_a_rule_counts_the_runs_of_a_case_as_one(keys, words, outcome, passed, failed):
-    found = ruled(runs(words, CaseRuns(Runs(3, 2), own=True)), min_pass_rate=1.0, **keys)
+    found = ruled(runs(words, CaseRuns(Runs(3, 2), is_from_test=True)), min_pass_rate=1.0, **keys)
     assert (found.outcome, found.passed, found.failed) == (outcome, passed, failed)
 
 
@@ -277,7 +277,7 @@ def test_rows_without_runs_stay_as_they_are_and_a_rule_leaves_out_what_it_does_n
     [
         ([TWO_OF_THREE], "at least 2 of 3 runs"),
         ([TWO_OF_THREE, TWO_OF_THREE], "at least 2 of 3 runs"),
-        ([TWO_OF_THREE, CaseRuns(Runs(5, 2), own=True)], ""),
+        ([TWO_OF_THREE, CaseRuns(Runs(5, 2), is_from_test=True)], ""),
         ([TWO_OF_THREE, None], ""),
         ([None], ""),
     ],

@@ -111,6 +111,8 @@ def parts(*listed):
 def test_parts_that_are_not_known_may_be_calls(grade):
     call = {"type": "vendor_tool", "name": "refund"}
     assert outcome(grade(lambda case: [[traced(root(case), span(2, parts(call), parent=1))]])) == "error"
+    typeless = {"type": "", "name": "refund"}
+    assert outcome(grade(lambda case: [[traced(root(case), span(2, parts(typeless, call), parent=1))]])) == "error"
     nameless = {"type": "tool_call", "arguments": {}}
     assert outcome(grade(lambda case: [[traced(root(case), span(2, parts(nameless), parent=1))]])) == "error"
 

@@ -3,7 +3,7 @@
 from msgspec.structs import astuple
 
 from gradegate.core.policy import Rule, Select
-from gradegate.results.case_outcome import conclude_case, mean_obstacle, named_scores
+from gradegate.results.case_outcome import conclude_case, named_scores, reason_without_mean
 from gradegate.results.rows import (
     counts_case,
     is_unconfirmed,
@@ -196,11 +196,11 @@ def test_a_row_was_spared_where_each_of_its_failures_was(text, open_, outcome, e
 
 @each(("score", "strange"), [(0.0, False), (1.0, False), (-0.001, True), (1.001, True)])
 def test_a_score_from_0_to_1_is_no_reason_to_doubt_a_mean(score, strange):
-    assert bool(mean_obstacle(grade(P, score))) is strange
+    assert bool(reason_without_mean(grade(P, score))) is strange
 
 
 def test_an_unreadable_score_is_named_before_its_number():
-    assert mean_obstacle(grade(P, 7.0, unread='"7/10"')) == 'the score "7/10" of contains is not a number, so no mean can be taken'
+    assert reason_without_mean(grade(P, 7.0, unread='"7/10"')) == 'the score "7/10" of contains is not a number, so no mean can be taken'
 
 
 @each(

@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
     pass_or_fail,
 )
-from gradegate.core.field_types import FilledText, split_commas
+from gradegate.core.field_types import FilledText, split_list
 from gradegate.files.documents import WrongError, fault
 from gradegate.templating import regex
 
@@ -32,7 +32,7 @@ def _parse_elements(value: Any) -> Any:
     """The names of elements, also from ``{requiredElements: NAMES}``."""
     if isinstance(value, dict) and set(value) == {"requiredElements"}:
         value = value["requiredElements"]
-    return split_commas(value)
+    return split_list(value)
 
 
 _Elements = Annotated[list[FilledText], BeforeValidator(_parse_elements)]

@@ -30,7 +30,7 @@ from gradegate.assertions.metrics.tool_calls import (
     parse_arguments,
     resolve_tool,
 )
-from gradegate.core.field_types import FilledText, split_commas, strip_texts
+from gradegate.core.field_types import FilledText, split_list, strip_texts
 from gradegate.files import documents
 from gradegate.providers.api.content import function_schemas
 from gradegate.structs import JsonObject
@@ -97,7 +97,7 @@ def _find_faults(answer_calls: Sequence[JsonObject], functions: JsonObject) -> l
 _Names = Annotated[
     list[FilledText],
     BeforeValidator(strip_texts),
-    BeforeValidator(split_commas),
+    BeforeValidator(split_list),
     Field(min_length=1),
 ]
 

@@ -49,7 +49,7 @@ def conclude_runs(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
 
 def runs_required(rule: Rule | None, needs: CaseRuns) -> Runs:
     """How many runs of a case a rule requires to pass. Without a rule, what the case as a whole requires."""
-    if rule is None or needs.own:
+    if rule is None or needs.is_from_test:
         return needs.whole
     runs = rule.runs or Runs(needs.plain, needs.plain)
     return replace(runs, of=runs.of or needs.plain)

@@ -182,7 +182,7 @@ class Client:
             credential.record_success(fields)
             self.live_models.add(model_at_host)
         else:
-            response = replace(response, asked=model_at_host)
+            response = replace(response, refusing_model=model_at_host)
         if call:
             call.record_response(response)
         if pending_url:

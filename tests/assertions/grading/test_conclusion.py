@@ -10,7 +10,7 @@ from gradegate.assertions.grading.conclusion import error_grades_without_answer,
 from gradegate.assertions.grading.evaluator import Evaluator, Scoring
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.results.case_outcome import conclude_case, mean_obstacle, named_scores
+from gradegate.results.case_outcome import conclude_case, named_scores, reason_without_mean
 from gradegate.results.grades import Grade, GradedAssertion, Outcome, Verdict
 from support.each import each
 
@@ -237,7 +237,7 @@ def test_the_worst_grade_that_counts_or_the_mean_decides_a_case(grades, threshol
     ],
 )
 def test_a_mean_is_taken_of_scores_from_zero_to_one(score, unread, why):
-    assert mean_obstacle(grade(PASS, score, unread=unread)) == why
+    assert reason_without_mean(grade(PASS, score, unread=unread)) == why
 
 
 @each(

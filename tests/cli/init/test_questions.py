@@ -10,6 +10,8 @@ import pytest
 from gradegate.cli.init.choices import Choices, complete_choices
 from gradegate.errors import ConfigError
 from support.each import each, table
+from support.patience import PATIENCE
+from support.processes import start_process
 
 
 def asked(*typed, **given):
@@ -61,14 +63,14 @@ def test_input_that_ends_is_told():
 def test_on_a_terminal_it_asks_and_elsewhere_not(tmp_path):
     here, there = pty.openpty()
     command = [sys.executable, "-m", "gradegate", "init", "--provider", "openai:chat:m"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=there, stdout=there, stderr=subprocess.PIPE)
-    os.close(there)
-    os.write(here, b"chatbot\n\n\x04")  # the end, should it ask for more
-    said = b""
-    while b"Next:" not in said:
-        said += os.read(here, 4096)
-    process.communicate()
-    os.close(here)
+    with start_process(command, cwd=tmp_path, stdin=there, stdout=there, stderr=subprocess.PIPE) as process:
+        os.close(there)
+        os.write(here, b"chatbot\n\n\x04")  # the end, should it ask for more
+        said = b""
+        while b"Next:" not in said:
+            said += os.read(here, 4096)
+        process.communicate(timeout=PATIENCE)
+        os.close(here)
     assert process.returncode == 0
     assert b"What is tested?" in said
     assert b"Defaults taken" not in said

@@ -61,7 +61,7 @@ OTHERS = table(__file__, "OTHERS")
 
 def test_which_hosts_are_a_vendors_own():
     rows = {**dict.fromkeys(OWN, True), **dict.fromkeys(OTHERS, False)}
-    assert not differing(rows, {url: chatmodel.OWN.owns(url) for url in rows})
+    assert not differing(rows, {url: chatmodel.STRICT_VENDORS.owns(url) for url in rows})
 
 
 def test_the_option_says_it_for_every_chat_model(llm: FakeLlm):

@@ -47,7 +47,7 @@ class Writer(FrozenStruct):
     version: str
 
     @property
-    def objection(self) -> str:
+    def reason_to_refuse(self) -> str:
         """Why this version cannot use the file. An empty string if it can."""
         if (self.version, self.format) == (__version__, FORMAT):
             return ""
@@ -144,8 +144,8 @@ def read_part(path: Path) -> Part:
         raise DamagedPartError(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
         raise DamagedPartError("it was changed after it was written: its digest is another")
-    if objection := _parse_line(Writer, first, "line 1: ").objection:
-        raise DamagedPartError(objection)
+    if reason := _parse_line(Writer, first, "line 1: ").reason_to_refuse:
+        raise DamagedPartError(reason)
     return Part(path, _parse_line(Header, first, "line 1: "), footer)
 
 
