@@ -4,18 +4,8 @@ from msgspec.structs import astuple
 
 from gradegate.core.policy import Rule, Select
 from gradegate.results.case_outcome import conclude_case, named_scores, reason_without_mean
-from gradegate.results.rows import (
-    counts_case,
-    is_unconfirmed,
-    leaf_grades,
-    member_positions,
-    open_in_case,
-    open_in_grade,
-    runs_by_case,
-    selects_grade,
-    set_position,
-    unconfirmed_positions,
-)
+from gradegate.results.open_failures import is_unconfirmed, open_in_case, open_in_grade, unconfirmed_positions
+from gradegate.results.rows import counts_case, leaf_grades, member_positions, runs_by_case, selects_grade, set_position
 from gradegate.results.run_result import Counts, Power
 from gradegate.structs import replace
 from support.decided import EVERY, E, F, P, grade, made, row
