@@ -18,7 +18,7 @@ from gradegate.results.rows import (
 )
 from gradegate.results.run_result import Counts, Power
 from gradegate.structs import replace
-from support.decided import EVERY, E, F, P, grade, made, row
+from support.decided import EVERY, E, F, P, grade, make_rows, row
 from support.each import each
 
 RATE = Rule("rate", min_pass_rate=1.0, suite="s")
@@ -26,7 +26,7 @@ ADVICE = replace(RATE, blocking=False)
 
 
 def one(text, **more):
-    (answer,) = made(text, **more)
+    (answer,) = make_rows(text, **more)
     return answer
 
 
@@ -218,7 +218,7 @@ def test_an_unreadable_score_is_named_before_its_number():
     ],
 )
 def test_the_mean_of_a_case_is_of_what_counts_and_errors_might_give_all(text, threshold, outcome, score):
-    found = conclude_case([it for word in made(text) for it in word.grades], threshold)
+    found = conclude_case([it for word in make_rows(text) for it in word.grades], threshold)
     assert (found.outcome, found.score) == (outcome, score)
 
 
