@@ -8,7 +8,7 @@ from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.recordings.parsing.reader import load_recordings
 from support.answered import cases, config, jsonl
-from support.traces import genai, span, make_trace
+from support.traces import genai, make_trace, span
 
 NEVER = {"type": "not-trajectory:tool-used", "value": "refund"}
 ASKED = {"vars": {"q": "Is it open?"}, "assert": [NEVER]}
