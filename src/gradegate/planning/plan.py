@@ -178,7 +178,7 @@ def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | No
 
     # The case runs as often as the largest number needs.
     whole = max(candidates, key=lambda runs: (runs.of, runs.passes))
-    return CaseRuns(whole, plain=repeat or 1, own=case.runs is not None)
+    return CaseRuns(whole, plain=repeat or 1, is_from_test=case.runs is not None)
 
 
 def _runs_of_gate(job: Job, policy: Policy) -> list[Runs]:

@@ -506,7 +506,7 @@ def _parse_message(message: JsonObject) -> _Message:
     unknown_part = ""
     if unknown_type in _CALL_PARTS:
         unknown_part = "a tool call without a name"
-    elif unknown_type:
+    elif unknown_type is not None:
         unknown_part = f"a part of the type `{excerpt(unknown_type, 60)}`"
     elif not isinstance(message.get("parts"), list):
         unknown_part = "no parts"
