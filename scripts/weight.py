@@ -25,7 +25,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "http": 11_380,
     "planning": 34_810,
     "providers": 42_570,
-    "recordings": 10_210,
+    "recordings": 10_730,
     "reports": 26_030,
     "results": 9_770,
     "runner": 38_060,

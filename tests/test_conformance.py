@@ -55,9 +55,11 @@ class Scripted(Provider):
         return [[round(chance.uniform(-1, 1), 5) for _ in range(16)] for chance in chances], Usage(calls=1)
 
 
-@pytest.fixture(autouse=True)
-def scripted(monkeypatch):
-    monkeypatch.setattr(PROVIDERS, "_plugins", {**dict(PROVIDERS), "scripted-judge": Scripted})
+@pytest.fixture(autouse=True, scope="module")
+def scripted_judge():
+    PROVIDERS.register("scripted-judge")(Scripted)
+    yield
+    PROVIDERS.unregister("scripted-judge")
 
 
 @pytest.mark.parametrize("mode", ["requested", "enforced"])

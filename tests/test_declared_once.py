@@ -71,7 +71,7 @@ def test_a_limit_of_a_rule_takes_two_files(package, tmp_path):
         package / "core" / "policy.py",
         "    is_default: bool = False  # nobody wrote it: the config has no rules, but there is a baseline\n",
     )
-    add(MEASURE, package / "gate" / "regressions.py", "        result = _add_limit(result, outcome, reason)\n")
+    add(MEASURE, package / "gate" / "regressions.py", "        result = _limit_flaky(result, rule, rows, run)\n")
 
     base, head = tmp_path / "base", tmp_path / "head"
     write(base, {"min-pass-rate": 1, "max-words": 2})

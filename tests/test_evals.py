@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import yaml
 
 from support.events import pull_request
 from support.fake_github import FakeGitHub
+from support.processes import start_process
 from support.step import Local, Step
 
 pytestmark = pytest.mark.slow
@@ -39,20 +41,19 @@ def gated(action: Step) -> Iterator[Any]:
         port = str(free.getsockname()[1])
     for path in action.workspace.rglob("examples/gate/promptfooconfig.yaml"):
         path.write_text(path.read_text().replace("8000", port))
-    started: list[subprocess.Popen[bytes]] = []
+    processes = ExitStack()
 
     def run() -> Any:
         (application,) = [step["run"] for step in STEPS if "serve.py" in step.get("run", "")]
         program = application.split()[1]
-        started.append(subprocess.Popen([sys.executable, program, port], cwd=action.workspace, stderr=subprocess.DEVNULL))
+        command = [sys.executable, program, port]
+        processes.enter_context(start_process(command, cwd=action.workspace, stderr=subprocess.DEVNULL))
         inputs = {name: str(value).replace("8000", port) for name, value in GATE["with"].items()}
         inputs["base-checkout"] = ".base"
         return action.run(github_token="ghs_actions", **{name.replace("-", "_"): at for name, at in inputs.items()})
 
-    yield run
-    for process in started:
-        process.kill()
-        process.wait()
+    with processes:
+        yield run
 
 
 def test_a_pull_request_that_keeps_the_answers_passes_and_gets_a_comment(gated: Any, github: FakeGitHub) -> None:

@@ -18,6 +18,7 @@ from gradegate import signals
 from gradegate.cli import main as cli
 from gradegate.reports import junit
 from support.patience import PATIENCE
+from support.processes import start_process
 
 GATE = (sys.executable, "-m", "gradegate")
 ENVIRON = {"PATH": os.environ["PATH"]}
@@ -72,11 +73,12 @@ def test_a_pipe_that_does_not_wait_loses_nothing(folder):
     whole = subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True)
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    with subprocess.Popen(command, cwd=folder, env=ENVIRON, stdout=writing) as run:
+    with start_process(command, cwd=folder, env=ENVIRON, stdout=writing) as run:
         os.close(writing)
         time.sleep(1)  # so that the pipe is full
         with os.fdopen(reading, "rb") as pipe:
             read = pipe.read()
+        run.wait(timeout=PATIENCE)
     assert run.returncode == 1
     assert read.count(b"\n") == whole.stdout.count(b"\n")
 
@@ -154,7 +156,7 @@ def test_a_report_that_breaks_is_never_green(folder, monkeypatch, capsys, error)
         raise error
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(junit, "_totals", broken)
+    monkeypatch.setattr(junit, "findings_in_plan_order", broken)
     (folder / "r.xml").write_text("old")
     assert cli.main(["run", "pass.yaml", "-o", "r.xml"]) == 3
     assert capsys.readouterr().err.startswith(f"gradegate failed: {type(error).__name__}: ")
@@ -219,11 +221,8 @@ def test_a_run_with_little_memory_ends(folder, llm, mebibytes):
         resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
 
     def run_limited():
-        with subprocess.Popen([*GATE, "run", "c.yaml"], cwd=folder, env=ENVIRON, stdout=-1, stderr=-1, preexec_fn=limited) as run:  # noqa: PLW1509
-            try:
-                return run, run.communicate(timeout=PATIENCE)[1]  # no process is left that could write into the pipes
-            finally:
-                run.kill()
+        with start_process([*GATE, "run", "c.yaml"], cwd=folder, env=ENVIRON, stdout=-1, stderr=-1, preexec_fn=limited) as run:
+            return run, run.communicate(timeout=PATIENCE)[1]  # no process is left that could write into the pipes
 
     try:
         run, said = run_limited()
@@ -244,7 +243,7 @@ def test_a_signal_ends_a_run_at_any_moment_without_a_traceback(folder, number):
     whole = _seconds(command, folder)
     codes = set()
     for moment in (whole * step / 16 for step in range(1, 17)):
-        with subprocess.Popen(command, cwd=folder, env=ENVIRON, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+        with start_process(command, cwd=folder, env=ENVIRON, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
             time.sleep(moment)
             run.send_signal(number)
             said = run.communicate(timeout=PATIENCE)[1]
@@ -294,7 +293,7 @@ def test_a_signal_decides_whatever_becomes_of_its_exception(folder, monkeypatch,
 
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(junit, "_totals", importing)
+    monkeypatch.setattr(junit, "findings_in_plan_order", importing)
     try:
         assert cli.main(["run", "pass.yaml", "-o", "r.xml"]) == 128 + number
     finally:
@@ -310,7 +309,7 @@ def test_a_signal_that_is_sent_twice_loses_no_report(folder, llm, number):
     llm.latency = 600
     config = {**CONFIG, "providers": [{"id": "openai:chat:m", "config": {"apiBaseUrl": llm.base, "apiKey": "own"}}]}
     (folder / "c.yaml").write_text(yaml.safe_dump(config))
-    with subprocess.Popen([*GATE, "run", "c.yaml", "-o", "r.json"], cwd=folder, env=ENVIRON, text=True) as run:
+    with start_process([*GATE, "run", "c.yaml", "-o", "r.json"], cwd=folder, env=ENVIRON, text=True) as run:
         while not llm.requests:
             assert run.poll() is None
             time.sleep(0.01)
@@ -348,7 +347,7 @@ def test_a_killed_run_leaves_reports_whole_or_none(folder):
     for _ in range(12):
         for name in names:
             (folder / name).unlink(missing_ok=True)
-        with subprocess.Popen(command, cwd=folder, env=ENVIRON, stdout=subprocess.DEVNULL) as run:
+        with start_process(command, cwd=folder, env=ENVIRON, stdout=subprocess.DEVNULL) as run:
             time.sleep(whole * rng.uniform(0.6, 1.0))
             run.kill()
         for name in filter(lambda name: (folder / name).exists(), names):

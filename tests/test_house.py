@@ -141,15 +141,83 @@ def test_the_repository_names_no_machine():
             assert not machine.search(path.read_text(errors="replace")), name
 
 
+def named(node):
+    node = node.func if isinstance(node, ast.Call) else node
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+# Private names of other libraries, which some module of the package overrides or takes for its own.
+FOREIGN_PRIVATE = {"_new_conn", "_replace"}
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def private_names(text):
+    """The private names that a module defines: its functions, classes and values, and the attributes of its objects."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+    return {name for name in names if is_private(name)}
+
+
+def private_uses(text, package_names):
+    """The private names of the package that a test imports, reads as an attribute, or replaces by its name."""
+    tree = ast.parse(text)
+    uses = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradegate"):
+            uses += [alias.name for alias in node.names if is_private(alias.name)]
+        elif isinstance(node, ast.Attribute):
+            uses += [node.attr] if node.attr in package_names else []
+        elif isinstance(node, ast.Call) and named(node) in ("setattr", "getattr", "delattr", "hasattr", "object"):
+            strings = [argument.value for argument in node.args if isinstance(argument, ast.Constant) and isinstance(argument.value, str)]
+            uses += [string for string in strings if string.rpartition(".")[2] in package_names]
+    return sorted(set(uses) - private_names(text))
+
+
+def test_no_test_reaches_into_the_package():
+    """What a test needs is public, so that a private name can change without its tests."""
+    package_names = set().union(*(private_names(path.read_text()) for path in SOURCES)) - FOREIGN_PRIVATE
+    uses = {path.name: private_uses(path.read_text(), package_names) for path in TESTS.rglob("*.py")}
+    assert {name: found for name, found in uses.items() if found} == {}
+
+
+def test_a_use_of_a_private_name_is_noticed():
+    for line in (
+        "from gradegate.http.pacing import _share",
+        "lane._share()",
+        "monkeypatch.setattr(pacing, '_share', 1)",
+        "monkeypatch.setattr('gradegate.http.pacing._share', 1)",
+    ):
+        assert private_uses(line, {"_share"}) == [line.split("'")[1] if "'" in line else "_share"], line
+    for line in ("self._share = 1", "def _share(): ...", "os._exit(1)", "x.__dict__", "text.endswith('_share')"):
+        assert private_uses(line, {"_share"}) == [], line
+
+
+def test_processes_of_tests_end_with_their_block():
+    """``with Popen(...)`` waits without a limit: support/processes.py kills first."""
+    starts = []
+    for path in TESTS.rglob("*.py"):
+        if path.name != "processes.py":
+            starts += [f"{path.name}:{node.lineno}" for node in ast.walk(ast.parse(path.read_text())) if is_popen(node)]
+    assert starts == []
+
+
+def is_popen(node):
+    return isinstance(node, ast.Call) and named(node) == "Popen"
+
+
 # What is sliced in these is never shown as it is: texts in which secrets are looked for, what one process sends another, ids.
 SLICED = {"security", "sandbox/keeper.py", "sandbox/harness.py", "planning/identity.py", "cli/init/first_files.py"}
 NO_TEXT = {"commit", "digest", "hex", "hexdigest", "list", "sorted", "split", "splitlines"}
 ITERATED = {"enumerate", "fromkeys", "join", "list", "map", "list_some", "set", "some", "sorted", "tuple", "zip"}
-
-
-def named(node):
-    node = node.func if isinstance(node, ast.Call) else node
-    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def is_length(bound):

@@ -103,22 +103,24 @@ GRADER = table(__file__, "GRADER")
 
 
 @pytest.fixture
-def dropped(tmp_path, monkeypatch):
-    monkeypatch.setattr(EVALUATORS, "_plugins", dict(EVALUATORS))
+def plugin(tmp_path):
+    """The assertion type is-short, from a file that somebody put into a folder."""
     folder = tmp_path / "more graders"
     folder.mkdir()
     (folder / "is_short.py").write_text(GRADER)
     load_folder(folder)
+    yield
+    EVALUATORS.unregister("is-short")
 
 
 @each(("assertion", "outcome", "score"), table(__file__, "it_runs_with_options_threshold_and_not"))
-def test_it_runs_with_options_threshold_and_not(gate, llm, dropped, assertion, outcome, score):
+def test_it_runs_with_options_threshold_and_not(gate, llm, plugin, assertion, outcome, score):
     llm.reply = Script("Yes")
     grade = gate(config(llm, {"type": "is-short", **assertion})).grades[0]
     assert (grade["outcome"], grade["score"]) == (outcome, score)
 
 
-def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, llm, dropped):
+def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, llm, plugin):
     llm.reply = Script("Perhaps")
     assert gate(config(llm, {"type": "is-short", "value": 2})).grades[0]["outcome"] == "error"
     text = mistakes(gate(config(llm, {"type": "is-short", "value": "two"}, {"type": "is-shrt", "value": 2})))
@@ -126,7 +128,7 @@ def test_an_unreadable_reply_and_a_wrong_option_need_no_code_of_its_own(gate, ll
     assert 'did you mean "is-short"?' in text
 
 
-def test_the_schema_knows_it(dropped):
+def test_the_schema_knows_it(plugin):
     *types, opposite = json.loads(schema("config"))["$defs"]["AssertionKeys"]["properties"]["type"]["anyOf"]
     assert {"const": "is-short", "description": "The answer has at most so many words."} in types
     assert re.match(opposite["pattern"], "not-is-short")

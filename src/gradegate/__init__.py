@@ -20,3 +20,8 @@ def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The names of the library, imported or not."""
+    return sorted([*_MODULES, "REPOSITORY", "__version__"])

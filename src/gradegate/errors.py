@@ -85,7 +85,7 @@ class Complaints:
 
 @contextmanager
 def gather_mistakes(mistakes: list[Mistake]) -> Iterator[None]:
-    """Add the mistakes of a ConfigError to a list, and go on after the block."""
+    """Catch a ConfigError of the block and add its mistakes to the list. The caller goes on after the block."""
     try:
         yield
     except ConfigError as e:

@@ -15,15 +15,18 @@ _LEAST_LETTERS = 3  # of a name that a typo may have meant: nearly every short w
 
 
 def suggest(word: str, candidates: Iterable[str]) -> str:
-    """``did you mean "contains"?`` for a typo, or an empty string. A wrong suggestion would be believed."""
+    """Ask ``did you mean "contains"?`` if one candidate is close to the word. Otherwise an empty string.
+
+    A distant candidate is not suggested, because users believe a suggestion.
+    """
     candidate = near_miss(word, candidates)
     return f'did you mean "{candidate}"?' if candidate else ""
 
 
 def near_miss(word: str, candidates: Iterable[str]) -> str:
-    """The candidate that a typo may have meant, whatever its case, hyphens and underscores. Empty if there is none.
+    """Find the candidate that a typo may have meant. Case, hyphens and underscores do not matter. Empty if no candidate is close.
 
-    It is the same word, one with two letters in other order, one of the same stem, or one with most of its letters.
+    The rules apply in this order: the same word, two letters swapped, the same stem, most letters in common.
     """
     folded = fold_word(word)
     names = {fold_word(candidate): candidate for candidate in candidates}
@@ -48,7 +51,7 @@ def near_miss(word: str, candidates: Iterable[str]) -> str:
 
 
 def fold_word(word: str) -> str:
-    """A word as it is compared: in small letters, without hyphens and underscores."""
+    """Fold a word for comparison: small letters, without hyphens and underscores."""
     return word.lower().replace("-", "").replace("_", "")
 
 
@@ -76,6 +79,11 @@ class Registry(Generic[T]):
             return plugin
 
         return enter
+
+    def unregister(self, *names: str) -> None:
+        """Remove plug-ins that a test has registered. Raises KeyError for a name that nobody registered."""
+        for name in names:
+            del self._plugins[name]
 
     def find(self, name: str) -> T | None:
         """The plug-in of that name, or None."""

@@ -56,7 +56,7 @@ class PartlyEqual(FrozenStruct, eq=False):
 
 
 def replace(value: T, /, **changes: Any) -> T:
-    """A copy of a struct or a dataclass with some fields changed."""
+    """Copy a struct or a dataclass and change the fields that ``changes`` names. Raises TypeError for an unknown field."""
     if isinstance(value, Struct):
         return structs.replace(value, **changes)
     return dataclasses.replace(value, **changes)  # type: ignore[type-var]
@@ -80,7 +80,7 @@ def inherit_fields(value: S, base: S, joined: Sequence[str] = ()) -> S:
 
 
 def field_names(value: Any) -> tuple[str, ...]:
-    """The fields of a struct or a dataclass, or of such a class, in order. None of anything else."""
+    """The names of the fields of a struct or dataclass, or of such a class, in order. An empty tuple for anything else."""
     if dataclasses.is_dataclass(value):
         return tuple(field.name for field in dataclasses.fields(value))
     return getattr(value, "__struct_fields__", ())

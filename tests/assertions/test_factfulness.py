@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, VotedClaim, read_claims, score, standing
+from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, VotedClaim, count_votes, parse_claims, score
 from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.assertions.grading.conclusion import grade_from_verdict
 from gradegate.assertions.judge.verdict_forms import Judgement, verdicts_by_id
@@ -37,14 +37,14 @@ class Votes:
         if "seed" not in body:
             return json.dumps({"claims": self.claims})
         run, later = (body["seed"] - 1) % self.runs, body["seed"] > self.runs
-        ids = asked(body)
+        ids = find_asked_ids(body)
         votes = [(self.second if later else dict(enumerate(self.first, 1)))[n][run] for n in ids]
         words = {"t": "true", "f": "false", "i": "idk"}
         found = [{"id": n, "reason": f"run {run}", "verdict": words[v]} for n, v in zip(ids, votes, strict=True)]
         return json.dumps({"verdicts": found})
 
 
-def asked(body: dict) -> list[int]:
+def find_asked_ids(body: dict) -> list[int]:
     """The ids of a question for verdicts, in its order."""
     return [int(number) for number in re.findall(r"^(\d+)\. ", body["messages"][-1]["content"], re.MULTILINE)]
 
@@ -95,7 +95,7 @@ def test_the_score_is_exact(standings, weight, expected):
 
 @each(("votes", "expected"), [("ttt", T), ("tii", T), ("fft", F), ("iii", U), ("tf", TIE), ("tfi", TIE), ("fii", F), ("i", U)])
 def test_an_idk_abstains(votes, expected):
-    assert standing({"t": "true", "f": "false", "i": "idk"}[vote] for vote in votes) is expected
+    assert count_votes({"t": "true", "f": "false", "i": "idk"}[vote] for vote in votes) is expected
 
 
 @given(st.lists(st.sampled_from(["true", "false", "idk"]), min_size=1, max_size=9).flatmap(
@@ -103,8 +103,8 @@ def test_an_idk_abstains(votes, expected):
 ))  # fmt: skip
 def test_the_order_of_the_votes_does_not_matter(both):
     votes, permuted = both
-    assert standing(votes) is standing(permuted)
-    assert (standing(votes) is U) == (set(votes) == {"idk"})
+    assert count_votes(votes) is count_votes(permuted)
+    assert (count_votes(votes) is U) == (set(votes) == {"idk"})
 
 
 @given(st.permutations(FF1), st.fractions(0, 1))
@@ -199,7 +199,7 @@ def test_ff13_a_malformed_run_is_asked_again_and_then_an_error(ask, llm: FakeLlm
 )
 def test_claims_that_cannot_be_read_are_no_verdict(claims):
     with pytest.raises(Unreadable):
-        read_claims({"claims": claims})
+        parse_claims({"claims": claims})
 
 
 def test_words_and_booleans_are_read_alike():
@@ -243,7 +243,7 @@ def test_the_runs_are_made_at_once_and_differ(ask, llm: FakeLlm):
     runs = [body for body in llm.bodies if "seed" in body]
     assert sorted(body["seed"] for body in runs) == [1, 2, 3]
     assert all(body["temperature"] > 0 for body in runs)
-    assert {tuple(asked(body)) for body in runs} == {(1, 2, 3), (2, 3, 1), (3, 1, 2)}
+    assert {tuple(find_asked_ids(body)) for body in runs} == {(1, 2, 3), (2, 3, 1), (3, 1, 2)}
 
 
 def test_a_reasoning_model_gets_no_temperature_but_other_orders_and_seeds(gate, llm: FakeLlm):
@@ -260,7 +260,7 @@ def test_a_claim_cannot_pass_for_several(ask, llm: FakeLlm):
     def reply(path, body):
         if "seed" not in body:
             return json.dumps({"claims": [{"claim": "one\n2. two", "checkable": True}]})
-        return json.dumps({"verdicts": [{"id": n, "verdict": "true"} for n in asked(body)]})
+        return json.dumps({"verdicts": [{"id": n, "verdict": "true"} for n in find_asked_ids(body)]})
 
     ran = ask(reply)
     assert (ran.code, len(ran.grades[0]["evidence"]["votes"])) == (0, 1)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.patience import PATIENCE
+from support.processes import start_process
 
 GATEWAY, INSIDE = "172.31.77.1", "172.31.77.2"
 SERVER = """
@@ -33,14 +34,14 @@ print(wait_until_ready([ReadyTarget(sys.argv[1], float(sys.argv[2]))], {}))
 """
 
 
-def made() -> bool:
+def can_make_namespaces() -> bool:
     """Whether namespaces can be made here."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         return False
     return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not made(), reason="takes root, iproute2 and network namespaces")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not can_make_namespaces(), reason="takes root, iproute2 and network namespaces")]
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,10 @@ def networks() -> Iterator[Networks]:
 def listens_on(request: pytest.FixtureRequest, networks: Networks) -> Iterator[str]:
     """The application that an earlier step started, on the runner."""
     command = ["ip", "netns", "exec", networks.runner, sys.executable, "-c", SERVER, request.param]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+    with start_process(command, stdout=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
         assert started.stdout.readline() == "ready\n"
         yield request.param
-        started.kill()
 
 
 def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(networks: Networks, listens_on: str) -> None:

@@ -20,6 +20,7 @@ from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
+from support.processes import start_process
 from support.scenarios import Scenarios, answers, play, step
 from support.step import CANARY, Local, Step
 
@@ -136,7 +137,7 @@ class Cancelled(Local):
         command = [sys.executable, "-I", "-m", "gradegate", "action"]
         variables = {"PATH": os.environ["PATH"], **environ}
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, cwd=root / "workspace", env=variables, stdout=pipe, stderr=pipe, text=True) as run:
+        with start_process(command, cwd=root / "workspace", env=variables, stdout=pipe, stderr=pipe, text=True) as run:
             if self.github:
                 self.github.before = lambda _: run.send_signal(self.number) if self.llm.requests else None
             else:

@@ -414,7 +414,7 @@ def test_no_call_waits_for_its_turn_once_the_run_is_stopped(monkeypatch: pytest.
     pace = Pace(1, 1)
     pace.depart(0.0)  # there is no room for another one
     lane = Lane(pace, "host", lambda: True)
-    monkeypatch.setattr(lane._changed, "wait", lambda seconds: pytest.fail("it waited"))
+    monkeypatch.setattr(threading.Condition, "wait", lambda condition, seconds=None: pytest.fail("it waited"))
     budget = Budget()
     budget.stop()
     with pytest.raises(ProviderError) as caught:

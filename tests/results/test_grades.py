@@ -3,22 +3,12 @@
 from msgspec.structs import astuple
 
 from gradegate.core.policy import Rule, Select
-from gradegate.results.case_outcome import conclude_case, mean_obstacle, named_scores
-from gradegate.results.rows import (
-    counts_case,
-    is_unconfirmed,
-    leaf_grades,
-    member_positions,
-    open_in_case,
-    open_in_grade,
-    runs_by_case,
-    selects_grade,
-    set_position,
-    unconfirmed_positions,
-)
+from gradegate.results.case_outcome import conclude_case, named_scores, reason_without_mean
+from gradegate.results.open_failures import is_unconfirmed, open_in_case, open_in_grade, unconfirmed_positions
+from gradegate.results.rows import counts_case, leaf_grades, member_positions, runs_by_case, selects_grade, set_position
 from gradegate.results.run_result import Counts, Power
 from gradegate.structs import replace
-from support.decided import EVERY, E, F, P, grade, made, row
+from support.decided import EVERY, E, F, P, grade, make_rows, row
 from support.each import each
 
 RATE = Rule("rate", min_pass_rate=1.0, suite="s")
@@ -26,7 +16,7 @@ ADVICE = replace(RATE, blocking=False)
 
 
 def one(text, **more):
-    (answer,) = made(text, **more)
+    (answer,) = make_rows(text, **more)
     return answer
 
 
@@ -196,11 +186,11 @@ def test_a_row_was_spared_where_each_of_its_failures_was(text, open_, outcome, e
 
 @each(("score", "strange"), [(0.0, False), (1.0, False), (-0.001, True), (1.001, True)])
 def test_a_score_from_0_to_1_is_no_reason_to_doubt_a_mean(score, strange):
-    assert bool(mean_obstacle(grade(P, score))) is strange
+    assert bool(reason_without_mean(grade(P, score))) is strange
 
 
 def test_an_unreadable_score_is_named_before_its_number():
-    assert mean_obstacle(grade(P, 7.0, unread='"7/10"')) == 'the score "7/10" of contains is not a number, so no mean can be taken'
+    assert reason_without_mean(grade(P, 7.0, unread='"7/10"')) == 'the score "7/10" of contains is not a number, so no mean can be taken'
 
 
 @each(
@@ -218,7 +208,7 @@ def test_an_unreadable_score_is_named_before_its_number():
     ],
 )
 def test_the_mean_of_a_case_is_of_what_counts_and_errors_might_give_all(text, threshold, outcome, score):
-    found = conclude_case([it for word in made(text) for it in word.grades], threshold)
+    found = conclude_case([it for word in make_rows(text) for it in word.grades], threshold)
     assert (found.outcome, found.score) == (outcome, score)
 
 

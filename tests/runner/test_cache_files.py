@@ -5,11 +5,12 @@ import resource
 import signal
 import sqlite3
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from support.interrupts import started, until
+from support.interrupts import finish_run, start_run, wait_for_requests
 from support.kept import TRUSTED, config, passing
 from support.patience import PATIENCE
 
@@ -104,15 +105,13 @@ CACHED = ("--cache", "kept", "--reask", "off")
 
 def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):
     llm.reply, llm.latency = passing, 0.02
-    process = started(tmp_path, config(llm, 60), *CACHED, "-j", "4")
-    until(llm, 50)
-    process.kill()
-    process.communicate(timeout=PATIENCE)
+    with start_run(tmp_path, config(llm, 60), *CACHED, "-j", "4"):
+        wait_for_requests(llm, 50)
     while llm.in_flight:
         time.sleep(0.01)
     first = len(llm.requests)
     assert 50 <= first < 120
-    out, _ = started(tmp_path, config(llm, 60), *CACHED, "-j", "4").communicate(timeout=PATIENCE)
+    out = finish_run(tmp_path, config(llm, 60), *CACHED, "-j", "4")
     again = len(llm.requests) - first
     assert 120 - first <= again <= 120 - first + 4  # four were in flight
     assert f"{120 - again} of 120 answers from the cache".encode() in out
@@ -120,17 +119,19 @@ def test_after_a_kill_only_what_is_missing_is_asked(llm, tmp_path):
 
 def test_two_processes_use_one_cache(llm, tmp_path):
     llm.reply = passing
-    both = []
-    for name, first in (("a", 0), ("b", 20)):
-        (tmp_path / name).mkdir()
-        written = config(llm, 40)
-        both.append(started(tmp_path / name, {**written, "tests": written["tests"][first : first + 20]}, *CACHED, "--cache", "../kept"))
-    for process in both:
-        out, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, out
-        assert b"note: the cache" not in out
+    with ExitStack() as processes:
+        both = []
+        for name, first in (("a", 0), ("b", 20)):
+            (tmp_path / name).mkdir()
+            half = config(llm, 40)
+            half["tests"] = half["tests"][first : first + 20]
+            both.append(processes.enter_context(start_run(tmp_path / name, half, *CACHED, "--cache", "../kept")))
+        for process in both:
+            out, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, out
+            assert b"note: the cache" not in out
     assert len(llm.requests) == 80
-    started(tmp_path, config(llm, 40), *CACHED).communicate(timeout=PATIENCE)
+    finish_run(tmp_path, config(llm, 40), *CACHED)
     assert len(llm.requests) == 80
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.patience import PATIENCE
+from support.processes import start_process
 
 pytestmark = pytest.mark.slow
 SOURCE = (
@@ -30,7 +31,7 @@ def test_code_ends_with_the_run(tmp_path: Path, number: int, code: int):
     (tmp_path / "promptfooconfig.json").write_text(json.dumps(CONFIG))
     (tmp_path / "app.py").write_text(SOURCE)
     line = [sys.executable, "-m", "gradegate", "run", "--allow-exec", "-o", "results.json"]
-    with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+    with start_process(line, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
         pids = wait_for_pids(tmp_path / "pids")
         os.kill(run.pid, number)
         assert run.wait(30) == code, run.stderr.read()

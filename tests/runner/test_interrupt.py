@@ -11,7 +11,7 @@ import pytest
 
 from gradegate.runner import session
 from support.flips import BAD, GOOD, case_in, suite
-from support.interrupts import ended, interrupted, started
+from support.interrupts import interrupt_run, start_run, wait_for_results
 from support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def config_with_words(llm, *prompts, words, assertions=({"type": "equals", "valu
 def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number):
     llm.reply = reply_slowly
     written = config_with_words(llm, "{{x}}", words=["quick", *["slow"] * 9])
-    results = interrupted(llm, tmp_path, written, 4, "-j", "3", "-o", "junit.xml", number=number)
+    results = interrupt_run(llm, tmp_path, written, 4, "-j", "3", "-o", "junit.xml", number=number)
     assert llm.in_flight == 3  # the server still holds its answers: nobody waited for them
     assert [results["summary"][k] for k in COUNTS] == [10, 1, 0, 9]
     assert (results["outcome"], len(llm.requests)) == ("inconclusive", 4)
@@ -46,7 +46,7 @@ def test_what_a_signal_left_undone_is_known_as_such_and_misses_no_rule(llm, tmp_
     rivals = [{"type": "equals", "value": "slow"}, {"type": "select-best", "value": "best", "provider": llm.spec()}]
     rule = {"name": "r", "select": {"assertion": "equals"}, "min-pass-rate": 0.5}
     written = config_with_words(llm, "{{x}}", "again {{x}}", words=["quick", *["slow"] * 4], assertions=rivals, gate={"rules": [rule]})
-    results = interrupted(llm, tmp_path, written, 3, "-j", "1")
+    results = interrupt_run(llm, tmp_path, written, 3, "-j", "1")
     assert (results["outcome"], results["rules"][0]["outcome"]) == ("inconclusive", "error")
     found = [(case["undone"], *(grade["undone"] for grade in case["grades"])) for case in results["cases"]]
     assert found == [(False, False, True)] * 2 + [(True, True, True)] * 8
@@ -61,8 +61,8 @@ def test_a_signal_while_threads_are_started_loses_no_row(llm, tmp_path):
         time.sleep(600)
 
     llm.reply = reply
-    process = started(tmp_path, config_with_words(llm, "{{x}}", words=range(400)), "-j", "400", "-o", "results.json")
-    assert ended(process, tmp_path)["summary"]["errored"] == 400
+    with start_run(tmp_path, config_with_words(llm, "{{x}}", words=range(400)), "-j", "400", "-o", "results.json") as process:
+        assert wait_for_results(process, tmp_path)["summary"]["errored"] == 400
 
 
 def test_a_hung_server_meets_the_deadline(gate, llm):
@@ -90,7 +90,7 @@ def test_a_signal_while_failures_are_asked_again_loses_nothing(llm, tmp_path):
     llm.reply = reply
     rules = [{"name": "all", "min-pass-rate": 1}, {"name": "few", "min-pass-rate": 0.1, "select": {"description": "*9"}}]
     written = suite(llm.spec(), 40, gate={"rules": rules})
-    results = interrupted(llm, tmp_path, written, 40 + 2 * 2 + 6, "-j", "8", pause=0.5)
+    results = interrupt_run(llm, tmp_path, written, 40 + 2 * 2 + 6, "-j", "8", pause=0.5)
     said = results["reask"]
     assert [results["summary"][k] for k in COUNTS] == [40, 22, 0, 18]
     assert (said["overturned"], said["confirmed"], results["outcome"]) == (2, 0, "inconclusive")
@@ -101,7 +101,7 @@ def test_a_signal_while_failures_are_asked_again_loses_nothing(llm, tmp_path):
 def test_a_signal_before_anything_was_asked_again_blocks_nothing_that_was_not_confirmed(llm, tmp_path):
     """A rule that is settled keeps its failures, one that is not has none."""
     llm.reply = lambda path, body: time.sleep(600) if case_in(body) == 3 else BAD
-    results = interrupted(llm, tmp_path, suite(llm.spec(), 4), 4, "-j", "4", pause=0.5)
+    results = interrupt_run(llm, tmp_path, suite(llm.spec(), 4), 4, "-j", "4", pause=0.5)
     assert (results["summary"]["errored"], results["summary"]["failed"]) == (4, 0)
 
 
@@ -120,7 +120,7 @@ def test_what_unfinished_cases_were_graded_and_took_is_told(llm, tmp_path):
     written = config_with_words(
         llm, "{{x}}", words=["one", "two"], assertions=one_by_one, defaultTest={"options": {"provider": llm.spec("judge")}}
     )
-    results = interrupted(llm, tmp_path, written, 2 + 2 * 3, "-j", "6", "--reask", "off")
+    results = interrupt_run(llm, tmp_path, written, 2 + 2 * 3, "-j", "6", "--reask", "off")
     assert [[(it["outcome"], it["undone"]) for it in case["grades"]] for case in results["cases"]] == [
         [("fail", False), ("pass", False), ("fail", False), ("error", True)]
     ] * 2
@@ -139,7 +139,7 @@ def test_the_turns_of_a_conversation_that_was_cut_off_are_on_the_account(llm, tm
         "providers": [llm.spec()],
         "tests": [{"turns": turns, "assert": [{"type": "contains", "value": "x"}]}],
     }
-    results = interrupted(llm, tmp_path, written, 3)
+    results = interrupt_run(llm, tmp_path, written, 3)
     assert (results["summary"]["target"]["calls"], results["summary"]["tokens"]) == (2, 2 * 60)
     assert (results["cases"][0]["undone"], results["cases"][0]["error"]) == (True, "not run: the run was interrupted")
 
@@ -153,7 +153,7 @@ def test_labels_that_were_cut_off_are_on_the_account(llm, tmp_path):
     rubric = {"type": "llm-rubric", "value": "suits", "provider": llm.spec("judge")}
     test = {"description": "one", "assert": [rubric, {"type": "equals", "value": "another"}]}
     written = {"prompts": ["is good"], "providers": ["echo"], "tests": [test], "gate": {"labels": "labels.jsonl"}}
-    results = interrupted(llm, tmp_path, written, 1 + 5, "-j", "5", pause=0.5)
+    results = interrupt_run(llm, tmp_path, written, 1 + 5, "-j", "5", pause=0.5)
     assert (results["summary"]["grader"]["calls"], results["budget"]["calls"]) == (5, 6)
 
 

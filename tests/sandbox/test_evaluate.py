@@ -14,6 +14,7 @@ from gradegate.sandbox.evaluate import CpuCharge, LimitExceeded, TaskRefused, en
 from support import tasks
 from support.each import table
 from support.patience import PATIENCE
+from support.processes import start_process
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -150,12 +151,11 @@ time.sleep(300)
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_worker_does_not_outlive_its_parent(busy):
     environ = {**os.environ, "PYTHONPATH": str(TESTS)}
-    parent = subprocess.Popen([sys.executable, "-c", PARENT.format(busy=busy)], stdout=subprocess.PIPE, text=True, env=environ)
-    assert parent.stdout
-    with parent:
+    command = [sys.executable, "-c", PARENT.format(busy=busy)]
+    with start_process(command, stdout=subprocess.PIPE, text=True, env=environ) as parent:
+        assert parent.stdout
         pid = int(parent.stdout.readline())
         time.sleep(0.3)
-        parent.kill()
     until = time.monotonic() + PATIENCE
     while is_running(pid) and time.monotonic() < until:
         time.sleep(0.05)

@@ -9,6 +9,7 @@ from queue import Queue
 from typing import Any
 
 from support.packages import node, npm_folder
+from support.processes import start_process
 
 VERSION = "1.25.0"
 PATIENCE = 120  # seconds for a reply
@@ -116,27 +117,24 @@ def editor() -> Iterator[Editor]:
     folder = npm_folder(f"yaml-language-server-{VERSION}", f"yaml-language-server@{VERSION}")
     server = folder / "node_modules" / "yaml-language-server" / "bin" / "yaml-language-server"
     line = [node(), str(server), "--stdio"]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        try:
-            one = Editor(process)
-            one.ask(
-                "initialize",
-                {
-                    "processId": None,
-                    "rootUri": None,
-                    "capabilities": {
-                        "textDocument": {
-                            "completion": {"completionItem": {"documentationFormat": ["markdown"]}},
-                            "hover": {"contentFormat": ["markdown"]},
-                            "publishDiagnostics": {},
-                        },
-                        "workspace": {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}},
+    with start_process(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        one = Editor(process)
+        one.ask(
+            "initialize",
+            {
+                "processId": None,
+                "rootUri": None,
+                "capabilities": {
+                    "textDocument": {
+                        "completion": {"completionItem": {"documentationFormat": ["markdown"]}},
+                        "hover": {"contentFormat": ["markdown"]},
+                        "publishDiagnostics": {},
                     },
-                    "initializationOptions": {},
+                    "workspace": {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}},
                 },
-            )
-            one.tell("initialized", {})
-            one.tell("workspace/didChangeConfiguration", {"settings": SETTINGS})
-            yield one
-        finally:
-            process.kill()
+                "initializationOptions": {},
+            },
+        )
+        one.tell("initialized", {})
+        one.tell("workspace/didChangeConfiguration", {"settings": SETTINGS})
+        yield one

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.patience import PATIENCE
+from support.processes import start_process
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ def spend(folder: Path, config: str, *arguments: str, patience: float = 4 * PATI
     started, before, memory = time.monotonic(), _used(), 0
     with (folder / "err").open("wb") as err, (folder / "out").open("wb") as out:
         command = [sys.executable, "-m", "gradegate", "run", "c.yaml", "-o", "r.json", *arguments]
-        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
-        while process.poll() is None:
-            memory = max(memory, _resident(process.pid))
-            if time.monotonic() - started > patience:
-                process.kill()
-            time.sleep(0.01)
+        with start_process(command, cwd=folder, stdout=out, stderr=err) as process:
+            while process.poll() is None:
+                memory = max(memory, _resident(process.pid))
+                if time.monotonic() - started > patience:
+                    process.kill()
+                time.sleep(0.01)
     results = folder / "r.json"
     cases = json.loads(results.read_text())["cases"] if results.exists() else []
     return Spent(

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from rich.text import Text
 
+from support.patience import PATIENCE
+from support.processes import start_process
+
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -20,16 +23,17 @@ def run(command: Sequence[str], cwd: Path, environ: Mapping[str, str], columns: 
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     out, err = (subprocess.DEVNULL, other) if errors else (other, subprocess.DEVNULL)
-    process = subprocess.Popen(command, cwd=cwd, env=dict(environ), stdout=out, stderr=err)
-    os.close(other)
     written = b""
-    try:
-        while part := os.read(main, 65536):
-            written += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(main)
-    return process.wait(), written.decode().replace("\r\n", "\n")
+    with start_process(command, cwd=cwd, env=dict(environ), stdout=out, stderr=err) as process:
+        os.close(other)
+        try:
+            while part := os.read(main, 65536):
+                written += part
+        except OSError:  # the other end is closed
+            pass
+        os.close(main)
+        code = process.wait(timeout=PATIENCE)
+    return code, written.decode().replace("\r\n", "\n")
 
 
 def rows(text: str, columns: int = 80) -> list[str]:

@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form, prose
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.last_line import single_line
+from gradegate.assertions.judge.lines import parse_single_line
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import missing_query
@@ -58,7 +58,7 @@ FORM_OF_OUR_PROMPT = Form(SCHEMA, partial(_read_question, is_our_prompt=True))
 FORM_OF_USER_PROMPT = Form(
     SCHEMA,
     partial(_read_question, is_our_prompt=False),
-    read_lines=lambda text: {"question": single_line(text)},
+    read_lines=lambda text: {"question": parse_single_line(text)},
     texts_key="question",
 )
 

@@ -16,7 +16,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.errors import ProviderError
 
-_ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
+_TOLERANCE = 1e-6  # a score in single precision may miss its range by so much
 
 
 @assertion("classifier")
@@ -33,23 +33,23 @@ class Classifier(Evaluator):
         labels = judge.classify(transcript.output)
         if not labels:
             raise NoVerdict("the classification model gave no labels")
-        wrong = next(
-            (score for score in labels.values() if not -_ROUNDED <= score <= 1 + _ROUNDED), None
-        )
-        if wrong is not None:
-            raise ProviderError(
-                f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1"
-            )
-        chosen = max(labels, key=labels.__getitem__) if self.value is None else self.value
-        scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())
-        what = (
-            f"{chosen} {labels[chosen]:.3g}"
-            if chosen in labels
-            else f"there is no label {chosen!r}"
-        )
+        for score in labels.values():
+            if not -_TOLERANCE <= score <= 1 + _TOLERANCE:
+                raise ProviderError(
+                    f"the classification model gave a score of {score:.3g}, and a score is from 0 to 1"
+                )
+
+        label = self.value
+        if label is None:
+            label = max(labels, key=labels.__getitem__)
+        if label in labels:
+            reason = f"{label} {labels[label]:.3g}"
+        else:
+            reason = f"there is no label {label!r}"
+        scores = ", ".join(f"{name} {score:.3g}" for name, score in labels.items())
         return Verdict(
-            labels.get(chosen, 0.0),
+            labels.get(label, 0.0),
             None,
-            f"{what} (the model says: {scores})",
+            f"{reason} (the model says: {scores})",
             {"labels": dict(labels)},
         )

@@ -38,16 +38,15 @@ class Contains(_Folding):
 
     @field_validator("value")
     @classmethod
-    def _text(cls, value: Any) -> str:
+    def _parse_text(cls, value: Any) -> str:
         if isinstance(value, bool | list | dict):
             raise ValueError("must be a text or a number, and not empty")
         return show_value(value)
 
     def check(self, output: str) -> Verdict:
-        holds = self.fold(self.value) in self.fold(output)
-        return pass_or_fail(
-            holds, f'the answer {"contains" if holds else "does not contain"} "{self.value}"'
-        )
+        is_contained = self.fold(self.value) in self.fold(output)
+        verb = "contains" if is_contained else "does not contain"
+        return pass_or_fail(is_contained, f'the answer {verb} "{self.value}"')
 
 
 @assertion("icontains")
@@ -68,20 +67,11 @@ class ContainsAny(_Folding):
 
     @field_validator("value")
     @classmethod
-    def _texts(cls, value: Any) -> tuple[str, ...]:
+    def _parse_texts(cls, value: Any) -> tuple[str, ...]:
         if isinstance(value, str):
-            try:
-                rows = list(
-                    csv.reader([value.replace('\\"', '""')], skipinitialspace=True, strict=True)
-                )
-            except csv.Error as e:
-                raise ValueError("is not a list of texts: its quotation marks do not pair") from e
-            value = [cell.strip() for cell in rows[0]] if rows else []
-        if (
-            not isinstance(value, list)
-            or not value
-            or any(isinstance(item, list | dict) for item in value)
-        ):
+            value = _split_csv(value)
+        is_list = isinstance(value, list) and bool(value)
+        if not is_list or any(isinstance(item, list | dict) for item in value):
             raise ValueError("must be a list of texts, or texts separated by commas")
         texts = tuple(show_value(item) for item in value)
         if "" in texts:
@@ -95,12 +85,25 @@ class ContainsAny(_Folding):
             )
         output = self.fold(output)
         missing = [text for text in self.value if self.fold(text) not in output]
-        passed = not missing if self.every else len(missing) < len(self.value)
-        if passed:
-            reason = "the answer contains " + ("every text" if self.every else "one of the texts")
+        if self.every:
+            passed = not missing
+            reason = "the answer contains every text"
         else:
+            passed = len(missing) < len(self.value)
+            reason = "the answer contains one of the texts"
+        if not passed:
             reason = "the answer does not contain " + ", ".join(f'"{text}"' for text in missing)
         return pass_or_fail(passed, reason, missing=missing)
+
+
+def _split_csv(text: str) -> list[str]:
+    """The cells of one line of CSV, where a quotation mark may be escaped with a backslash. Raises ValueError."""
+    line = text.replace('\\"', '""')
+    try:
+        rows = list(csv.reader([line], skipinitialspace=True, strict=True))
+    except csv.Error as e:
+        raise ValueError("is not a list of texts: its quotation marks do not pair") from e
+    return [cell.strip() for cell in rows[0]] if rows else []
 
 
 @assertion("contains-all")

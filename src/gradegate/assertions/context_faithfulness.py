@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.last_line import WordListLine
 from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import ContextEvaluator, verdict_from_parts
@@ -36,7 +36,7 @@ def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
 
     item_schemas = [_verdict_schema({**TEXT, "enum": [statement]}) for statement in statements]
     schema = list_schema("verdicts", _verdict_schema(TEXT), count, item_schemas)
-    last_line = LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
+    last_line = WordListLine("verdict", (LABEL,), ("yes", "no"), list_key="verdicts", count=count)
     return Form(schema, read, last_line)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import marked_lines
+from gradegate.assertions.judge.lines import parse_marked_lines
 from gradegate.assertions.metrics.context import (
     ContextEvaluator,
     QuotationFinder,
@@ -35,7 +35,7 @@ def sentences_form(
     finder = QuotationFinder("\n".join(sentences), sentences)
 
     def read_lines(text: str) -> Object:
-        pairs = marked_lines(text, tuple(MARKS), finder.contains)
+        pairs = parse_marked_lines(text, tuple(MARKS), finder.contains)
         if len(pairs) != len(sentences):
             raise Unreadable(
                 f"it marks {format_count(len(pairs), 'line')}, and there are {format_count(len(sentences), 'sentence')}"

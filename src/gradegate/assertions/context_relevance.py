@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import quoted_lines
+from gradegate.assertions.judge.lines import parse_quotations
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import Context, ContextEvaluator, QuotationFinder
@@ -56,7 +56,7 @@ def _quotations_form(context: Context) -> Form[tuple[str, ...]]:
         "anyOf": [_schema_of_some(units), {**_schema_of_some([NOTHING]), "maxItems": 1}],
     }
     schema = object_schema(reason=TEXT, sentences=sentences_schema)
-    return Form(schema, read, read_lines=lambda text: {"sentences": quoted_lines(text)})
+    return Form(schema, read, read_lines=lambda text: {"sentences": parse_quotations(text)})
 
 
 def _schema_of_some(texts: Sequence[str]) -> Object:

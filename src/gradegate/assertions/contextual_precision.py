@@ -1,7 +1,7 @@
 """contextual-precision: whether the retrieved documents that help come before those that do not.
 
 Score: the mean of (helpful documents among the first k) / k over the ranks k of the helpful documents, or 0 if no document
-helps. No modes. Source: https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
+helps. Modes: those of ``Metric``. Source: https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
 """
 
 from fractions import Fraction

@@ -1,6 +1,6 @@
 """contextual-recall: how much of the expected answer is in the retrieved documents.
 
-Score: sentences of the expected answer that are in a document / all sentences of it. No modes. Source:
+Score: sentences of the expected answer that are in a document / all sentences of it. Modes: those of ``Metric``. Source:
 https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextual_recall/``.
 """
 

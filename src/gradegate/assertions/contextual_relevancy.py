@@ -1,6 +1,6 @@
 """contextual-relevancy: how much of the retrieved documents is about the question.
 
-Score: relevant sentences of all documents / all sentences of all documents. No modes. Source:
+Score: relevant sentences of all documents / all sentences of all documents. Modes: those of ``Metric``. Source:
 https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/contextual_relevancy/``.
 """
 

@@ -41,7 +41,7 @@ _CLAIMS = list_schema("claims", object_schema(claim=TEXT, checkable={"type": "bo
 
 
 class Standing(enum.Enum):
-    """What the votes make of a claim."""
+    """Whether a claim is true, by its votes."""
 
     TRUE = "true"
     FALSE = "false"
@@ -52,8 +52,8 @@ class Standing(enum.Enum):
 _NOT_TRUE = {Standing.FALSE: "false", Standing.TIE: "tied", Standing.UNKNOWN: "unknown"}
 
 
-def standing(words: Iterable[str]) -> Standing:
-    """The outcome of votes, each "true", "false" or "idk". An idk abstains, so one decided vote is enough."""
+def count_votes(words: Iterable[str]) -> Standing:
+    """Count votes, each "true", "false" or "idk". An idk abstains, so one decided vote is enough."""
     votes = list(words)
     true = votes.count("true")
     false = votes.count("false")
@@ -71,7 +71,10 @@ class Claim(NamedTuple):
 
 
 class VotedClaim(NamedTuple):
-    """A checkable claim with its id and its votes, one of each run; ``second`` where every run of the first phase said idk: then they count."""
+    """A checkable claim with its id and its votes, one of each run.
+
+    ``second`` has votes if every run of the first phase said idk. Then these votes decide.
+    """
 
     id: int
     claim: str
@@ -79,24 +82,34 @@ class VotedClaim(NamedTuple):
     second: Judgements = ()
 
     @property
+    def deciding_votes(self) -> Judgements:
+        """The votes of the last phase that voted on the claim."""
+        return self.second or self.first
+
+    @property
     def standing(self) -> Standing:
-        """What the deciding votes come to."""
-        return standing(vote.verdict for vote in self.second or self.first)
+        """Whether the claim is true, by the deciding votes."""
+        return count_votes(vote.verdict for vote in self.deciding_votes)
 
     @property
     def reason(self) -> str:
-        """The words of the first run that voted for the outcome; of a tie, those of both sides."""
-        outcome = self.standing
-        reasons = {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
-        if outcome is Standing.TIE:
+        """The reason of the first run that voted for the outcome. For a tie, one reason of each side."""
+        reasons: dict[str, str] = {}  # by vote, of the first run
+        for vote in self.deciding_votes:
+            reasons.setdefault(vote.verdict, vote.reason)
+
+        standing = self.standing
+        if standing is Standing.TIE:
             return f"true: {reasons['true']}; false: {reasons['false']}"
-        return reasons["idk" if outcome is Standing.UNKNOWN else outcome.value]
+        if standing is Standing.UNKNOWN:
+            return reasons["idk"]
+        return reasons[standing.value]
 
 
 def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fraction | None:
-    """True claims over all that count, from 0 to 1; None where nothing counts.
+    """The share of true claims among all that count, from 0 to 1. None if nothing counts.
 
-    T / (T + F + w·I): ties count among F, I are the unknown ones, w is the penalty weight from 0 to 1.
+    T / (T + F + w·I): T are the true claims, F the false and tied ones, I the unknown ones, w is the penalty weight from 0 to 1.
     """
     true = standings.count(Standing.TRUE)
     unknown = standings.count(Standing.UNKNOWN)
@@ -134,10 +147,11 @@ class Factfulness(ModelEvaluator):
             raise NoVerdict("the answer is empty, so it claims nothing")
         if not source:
             raise NoVerdict("there is no source to check the answer with")
+
         judge = judge.with_graded(output, source)
         claims = judge.ask(
             "factfulness-claims",
-            Form(_CLAIMS, read_claims),
+            Form(_CLAIMS, parse_claims),
             step="claims",
             output=output,
             source=source,
@@ -146,67 +160,83 @@ class Factfulness(ModelEvaluator):
         if not checkable:
             what = f"nothing in the answer can be checked ({len(claims)} claims)"
             return verdict_without_units(what, self.no_claims, _evidence(claims, []))
-        visible_source = source if self.mode == "grounded" else None
-        first = self._votes(judge, checkable, visible_source, 0)
-        unknown_claims = [
-            claim
-            for claim in checkable
-            if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN
-        ]
-        # What the source says has been seen already when it was shown to the first runs.
-        second = {}
-        if unknown_claims and visible_source is None:
-            second = self._votes(judge, unknown_claims, source, self.n_runs)
-        judged = [
-            VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
-            for claim in checkable
-        ]
-        share = score([claim.standing for claim in judged], exact_fraction(self.idk_penalty_weight))
+
+        voted_claims = self._vote(judge, checkable, source)
+        standings = [voted.standing for voted in voted_claims]
+        share = score(standings, exact_fraction(self.idk_penalty_weight))
         if share is None:
             raise NoVerdict(
-                f"all {len(judged)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out"
+                f"all {len(voted_claims)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out"
             )
-        return Verdict(float(share), None, _summary(judged), _evidence(claims, judged))
+        return Verdict(float(share), None, _summary(voted_claims), _evidence(claims, voted_claims))
 
     def _source(self, variables: Variables) -> str:
+        """The source that claims are checked with. Empty if there is no source."""
         for source in (self.value, variables.get("input"), variables.get("context")):
             text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
             if isinstance(text, str) and text.strip():
                 return text
         return ""
 
-    def _votes(
-        self, judge: Judge, claims: list[Claim], source: str | None, before: int
+    def _vote(self, judge: Judge, claims: list[Claim], source: str) -> list[VotedClaim]:
+        """Let the runs vote on every claim. With ``mode: knowledge``, vote on unknown claims again, with the source."""
+        if self.mode == "grounded":
+            votes = self._ask_runs(judge, claims, source, first_seed=1)
+            return [VotedClaim(claim.id, claim.text, votes[claim.id]) for claim in claims]
+
+        votes = self._ask_runs(judge, claims, None, first_seed=1)
+        unknown_claims = []
+        for claim in claims:
+            words = [vote.verdict for vote in votes[claim.id]]
+            if count_votes(words) is Standing.UNKNOWN:
+                unknown_claims.append(claim)
+
+        second_votes = {}
+        if unknown_claims:
+            second_votes = self._ask_runs(judge, unknown_claims, source, first_seed=self.n_runs + 1)
+        return [
+            VotedClaim(claim.id, claim.text, votes[claim.id], second_votes.get(claim.id, ()))
+            for claim in claims
+        ]
+
+    def _ask_runs(
+        self, judge: Judge, claims: list[Claim], source: str | None, first_seed: int
     ) -> dict[int, Judgements]:
-        """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
+        """The votes of all runs by the id of the claim. Without a source, the model votes by its knowledge."""
         ids = [claim.id for claim in claims]
         schema = verdict_forms.verdicts_schema(ids, WORDS)
-        read = Form(schema, partial(verdict_forms.verdicts_by_id, ids=ids, words=WORDS))
-        step = "verdicts" if source is None else "grounded"
-        shown: dict[str, Any] = {} if source is None else {"source": source}
+        verdicts_form = Form(schema, partial(verdict_forms.verdicts_by_id, ids=ids, words=WORDS))
+        step = "verdicts"
+        variables: dict[str, Any] = {}
+        if source is not None:
+            step = "grounded"
+            variables["source"] = source
 
-        def ask(number: int) -> Mapping[int, Judgement[str]]:
-            # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
+        def ask_run(number: int) -> Mapping[int, Judgement[str]]:
+            # Each run has another seed and another order: some models take no temperature, and some servers
+            # repeat a reply from a cache.
             start = number * len(claims) // self.n_runs
-            numbered = [
-                {"id": claim.id, "claim": claim.text} for claim in claims[start:] + claims[:start]
-            ]
-            sampling = {"temperature": self.temperature, "seed": before + number + 1}
+            ordered_claims = claims[start:] + claims[:start]
             return judge.ask(
-                f"factfulness-{step}", read, step=step, options=sampling, claims=numbered, **shown
+                f"factfulness-{step}",
+                verdicts_form,
+                step=step,
+                options={"temperature": self.temperature, "seed": first_seed + number},
+                claims=[{"id": claim.id, "claim": claim.text} for claim in ordered_claims],
+                **variables,
             )
 
-        voted = judge.gather(*(partial(ask, number) for number in range(self.n_runs)))
-        return {claim.id: tuple(run[claim.id] for run in voted) for claim in claims}
+        runs = judge.gather(*(partial(ask_run, number) for number in range(self.n_runs)))
+        votes = {}
+        for claim in claims:
+            votes[claim.id] = tuple(run[claim.id] for run in runs)
+        return votes
 
 
-# --- reading --------------------------------------------------------------------------------------------------
-
-
-def read_claims(found: Object) -> tuple[Claim, ...]:
-    """``{"claims": [{"claim", "checkable"}]}``, in the order of the answer; may be nothing. Raises Unreadable."""
+def parse_claims(reply: Object) -> tuple[Claim, ...]:
+    """Parse ``{"claims": [{"claim", "checkable"}]}``, in the order of the answer. There may be no claims. Raises Unreadable."""
     claims = []
-    for number, item in enumerate(form.required_list(found, "claims"), 1):
+    for number, item in enumerate(form.required_list(reply, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
         if not isinstance(text, str) or not prose.has_words(text):
             raise Unreadable(
@@ -215,21 +245,18 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
         checkable = form.parse_truth(item.get("checkable"))
         if checkable is None:
             raise Unreadable(f'"checkable" of claim {number} is not a boolean')
-        # On one line, so that it cannot pass for several
+        # In one line, because a claim of several lines would look like several claims.
         claims.append(Claim(number, " ".join(text.split()), checkable))
     return tuple(claims)
 
 
-# --- telling --------------------------------------------------------------------------------------------------
-
-
-def _summary(judged: Sequence[VotedClaim]) -> str:
-    """How many claims are true, and the first of those that are not."""
-    true_count = sum(voted.standing is Standing.TRUE for voted in judged)
-    counts = f"{true_count} of {len(judged)} checkable claims are true"
+def _summary(voted_claims: Sequence[VotedClaim]) -> str:
+    """Say how many claims are true, and quote the first claims that are not."""
+    true_count = sum(voted.standing is Standing.TRUE for voted in voted_claims)
+    counts = f"{true_count} of {len(voted_claims)} checkable claims are true"
     not_true: list[VotedClaim] = []
-    for outcome, word in _NOT_TRUE.items():
-        claims = [voted for voted in judged if voted.standing is outcome]
+    for standing, word in _NOT_TRUE.items():
+        claims = [voted for voted in voted_claims if voted.standing is standing]
         if claims:
             counts += f", {len(claims)} {word}"
         not_true += claims
@@ -243,34 +270,38 @@ def _summary(judged: Sequence[VotedClaim]) -> str:
     return "; ".join(parts)
 
 
-def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> Object:
-    """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
+def _evidence(claims: Sequence[Claim], voted_claims: Sequence[VotedClaim]) -> Object:
+    """Every claim with the votes of each run. ``false_details`` and ``unknown_details`` are as in Aegis."""
+    false_details = []
+    unknown_details = []
+    unknown_count = 0
+    votes = []
+    for voted in voted_claims:
+        detail: dict[str, Any] = {"claim": voted.claim, "reason": voted.reason}
+        match voted.standing:
+            case Standing.FALSE:
+                false_details.append(detail)
+            case Standing.TIE:
+                unknown_details.append({**detail, "tie": True})
+            case Standing.UNKNOWN:
+                unknown_details.append(detail)
+                unknown_count += 1
 
-    def details(*standings: Standing) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
-        for voted in judged:
-            if voted.standing in standings:
-                rows.append({"claim": voted.claim, "reason": voted.reason})
-                if voted.standing is Standing.TIE:
-                    rows[-1]["tie"] = True
-        return rows
+        row: dict[str, Any] = {
+            "id": voted.id,
+            "claim": voted.claim,
+            "outcome": voted.standing.value,
+            "first": [vote.verdict for vote in voted.first],
+        }
+        if voted.second:
+            row["second"] = [vote.verdict for vote in voted.second]
+        votes.append(row)
 
     return {
-        "false_details": details(Standing.FALSE),
-        "unknown_details": details(Standing.UNKNOWN, Standing.TIE),
+        "false_details": false_details,
+        "unknown_details": unknown_details,
         "non_checkable": [claim.text for claim in claims if not claim.checkable],
-        "unknown_ratio": sum(voted.standing is Standing.UNKNOWN for voted in judged) / len(judged)
-        if judged
-        else None,
-        "factual_density": len(judged) / len(claims) if claims else None,
-        "votes": [
-            {
-                "id": voted.id,
-                "claim": voted.claim,
-                "outcome": voted.standing.value,
-                "first": [vote.verdict for vote in voted.first],
-                **({"second": [vote.verdict for vote in voted.second]} if voted.second else {}),
-            }
-            for voted in judged
-        ],
+        "unknown_ratio": unknown_count / len(voted_claims) if voted_claims else None,
+        "factual_density": len(voted_claims) / len(claims) if claims else None,
+        "votes": votes,
     }

@@ -7,7 +7,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eva
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, StringConstraints
 
@@ -22,13 +22,24 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.last_line import ScoreLine
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact_mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-SCORE = verdict_forms.score_form(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+SCORE = verdict_forms.score_form(
+    BEST, ScoreLine("score", ("score", "grade", "rating"), highest=BEST)
+)
+
+
+class _CriterionScore(NamedTuple):
+    """The score of the answer by one criterion, and the steps that led to it."""
+
+    criterion: str
+    points: float  # from 0 to BEST
+    reason: str
+    steps: tuple[str, ...]
 
 
 @assertion("g-eval")
@@ -62,41 +73,57 @@ class GEval(ModelEvaluator):
 
     @property
     def _criteria(self) -> list[str]:
-        return [self.value] if isinstance(self.value, str) else self.value or []
+        if isinstance(self.value, str):
+            return [self.value]
+        return self.value or []
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         criteria = self._criteria or [""]
 
-        def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
-            criterion = criteria[number]
-            place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
+        def score_criterion(number: int) -> _CriterionScore:
             try:
-                steps = tuple(self.evaluation_steps) or judge.ask_once(
-                    "g-eval-steps",
-                    verdict_forms.items_form("steps"),
-                    step="steps",
-                    criteria=criterion,
-                )
-                listed = "\n- ".join(("", *steps)).lstrip("\n")
-                judgement = judge.ask(
-                    "g-eval",
-                    SCORE,
-                    step="evaluate",
-                    steps=listed,
-                    criteria=criterion,
-                    maxScore=str(BEST),
-                    input=transcript.prompt,
-                    output=transcript.output,
-                )
+                return self._score(criteria[number], transcript, judge)
             except NoVerdict as e:
+                place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
                 raise NoVerdict(f"{place}{e}", e.replies) from e
-            return judgement.verdict, judgement.reason, steps
 
-        judged = judge.gather(*(partial(ask, number) for number in range(len(criteria))))
-        score = float(exact_mean(points for points, _, _ in judged) / BEST)
-        rows = [
-            {"criterion": criterion, "score": points / BEST, "reason": reason, "steps": list(steps)}
-            for criterion, (points, reason, steps) in zip(criteria, judged, strict=True)
-        ]
-        reason = "; ".join(reason or f"{points:g} of {BEST}" for points, reason, _ in judged)
-        return Verdict(score, None, reason, {"criteria": rows})
+        numbers = range(len(criteria))
+        scores = judge.gather(*(partial(score_criterion, number) for number in numbers))
+
+        rows = []
+        reasons = []
+        for criterion_score in scores:
+            criterion, points, reason, steps = criterion_score
+            rows.append(
+                {
+                    "criterion": criterion,
+                    "score": points / BEST,
+                    "reason": reason,
+                    "steps": list(steps),
+                }
+            )
+            reasons.append(reason or f"{points:g} of {BEST}")
+        mean = float(exact_mean(criterion_score.points for criterion_score in scores) / BEST)
+        return Verdict(mean, None, "; ".join(reasons), {"criteria": rows})
+
+    def _score(self, criterion: str, transcript: Transcript, judge: Judge) -> _CriterionScore:
+        """Score the answer by one criterion, with the steps of the config or those of the model."""
+        steps = tuple(self.evaluation_steps)
+        if not steps:
+            steps = judge.ask_once(
+                "g-eval-steps",
+                verdict_forms.items_form("steps"),
+                step="steps",
+                criteria=criterion,
+            )
+        judgement = judge.ask(
+            "g-eval",
+            SCORE,
+            step="evaluate",
+            steps="\n".join(f"- {step}" for step in steps),
+            criteria=criterion,
+            maxScore=str(BEST),
+            input=transcript.prompt,
+            output=transcript.output,
+        )
+        return _CriterionScore(criterion, judgement.verdict, judgement.reason, steps)

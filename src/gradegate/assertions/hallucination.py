@@ -1,6 +1,6 @@
 """hallucination: whether an answer agrees with texts that are known to be true.
 
-Score: texts that the answer does not contradict / all texts. No modes. Source:
+Score: texts that the answer does not contradict / all texts. Modes: those of ``Metric``. Source:
 https://deepeval.com/docs/metrics-hallucination, ``deepeval/metrics/hallucination/``. As in DeepEval since version 4.2, a
 higher score is better.
 """

@@ -43,22 +43,23 @@ class JavaScript(Evaluator):
 
     @field_validator("value")
     @classmethod
-    def _usable(cls, value: Any) -> Any:
-        if not isinstance(value, str | Mapping):
+    def _check_code(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            _why_verdictless(value)
+        elif isinstance(value, Mapping):
+            assertion_script(value)
+        else:
             raise ValueError("is not JavaScript")
-        _vain(value) if isinstance(value, str) else assertion_script(value)
         return value
 
     def why_always_fails(self) -> str:
-        return _vain(self.value) if isinstance(self.value, str) else ""
+        return _why_verdictless(self.value) if isinstance(self.value, str) else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
-        context = (
-            code_result.script_context(transcript, self.test, self.config)
-            if may_mention(self.value, "context")
-            else {}
-        )
+        """Fail if the code throws or returns no verdict. Raises NoVerdict if it cannot be loaded, lacks a name, or exceeds a limit."""
+        context: JsonObject = {}
+        if may_mention(self.value, "context"):
+            context = code_result.script_context(transcript, self.test, self.config)
         try:
             returned = assertion_script(self.value).call(transcript.answer, context)
             verdict = code_result.verdict_from_value(
@@ -68,13 +69,14 @@ class JavaScript(Evaluator):
             return code_result.broken_verdict(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
-        logged = {"console": list(returned.lines)} if returned.lines else {}
-        return replace(verdict, evidence={**verdict.evidence, **logged})
+        if not returned.lines:
+            return verdict
+        return replace(verdict, evidence={**verdict.evidence, "console": list(returned.lines)})
 
 
 @lru_cache(maxsize=4096)
-def _vain(snippet: str) -> str:
-    """Why a snippet gives no verdict whatever the answer is, and what to write; empty for any other. Raises ScriptError."""
+def _why_verdictless(snippet: str) -> str:
+    """Say why a snippet gives no verdict for any answer, and what to write. Empty for a usable snippet. Raises ScriptError."""
     try:
         assertion_script(snippet)
     except VerdictlessScript as e:

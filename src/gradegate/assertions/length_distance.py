@@ -59,35 +59,42 @@ class Levenshtein(TextEvaluator):
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
 
     def check(self, output: str) -> Verdict:
-        most = int(self.threshold)
-        distance = _distance(output, self.value, most)
-        passed = distance <= most
-        said = distance if passed else f"more than {most}"
+        limit = int(self.threshold)
+        distance = _distance(output, self.value, limit)
+        passed = distance <= limit
+        shown_distance = distance if passed else f"more than {limit}"
         return pass_or_fail(
-            passed, f"the distance is {said}, and at most {self.threshold:g} is asked for"
+            passed, f"the distance is {shown_distance}, and at most {self.threshold:g} is asked for"
         )
 
 
-def _distance(first: str, second: str, most: int) -> int:
-    """The distance, or anything above ``most``: only numbers that near the diagonal are looked at. Raises NoVerdict for too many."""
-    first, second = sorted((first, second), key=len)
-    far = most + 1
-    if len(second) - len(first) > most:
-        return far
-    if len(second) * min(2 * most + 1, len(first) + 1) > MOST:
+def _distance(first: str, second: str, limit: int) -> int:
+    """The Levenshtein distance, or any larger number than ``limit`` if the distance is above it.
+
+    This is the table of Wagner and Fischer, a row for each character of the longer text. Only the cells within ``limit`` of
+    the diagonal are computed, because all others are above the limit. Raises NoVerdict if these cells are too many.
+    """
+    shorter, longer = sorted((first, second), key=len)
+    too_far = limit + 1
+    if len(longer) - len(shorter) > limit:
+        return too_far
+    if len(longer) * min(2 * limit + 1, len(shorter) + 1) > MOST:
         raise NoVerdict("the texts are too long to be compared at this threshold")
-    row = [min(column, far) for column in range(len(first) + 1)]
-    for line, sign in enumerate(second, 1):
-        low = max(1, line - most)
-        high = min(len(first), line + most)
-        before = row[low - 1]
-        row[low - 1] = line if low == 1 else far
+
+    row = [min(column, too_far) for column in range(len(shorter) + 1)]
+    for line, character in enumerate(longer, 1):
+        low = max(1, line - limit)
+        high = min(len(shorter), line + limit)
+        diagonal = row[low - 1]
+        row[low - 1] = line if low == 1 else too_far
         for column in range(low, high + 1):
             above = row[column]
-            row[column] = min(before + (first[column - 1] != sign), min(above, row[column - 1]) + 1)
-            before = above
-        if high < len(first):
-            row[high + 1] = far
+            left = row[column - 1]
+            is_replaced = shorter[column - 1] != character
+            row[column] = min(diagonal + is_replaced, above + 1, left + 1)
+            diagonal = above
+        if high < len(shorter):
+            row[high + 1] = too_far
     return row[-1]
 
 

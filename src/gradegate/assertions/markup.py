@@ -19,70 +19,82 @@ from gradegate.assertions.grading.evaluator import (
     options,
     pass_or_fail,
 )
-from gradegate.core.field_types import FilledText, split_commas
+from gradegate.core.field_types import FilledText, split_list
 from gradegate.files.documents import WrongError, fault
 from gradegate.templating import regex
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
 DEEPEST = 10_000  # elements within one another
-_START = re.compile(r"<[A-Za-z_:]")
+_ELEMENT_START = re.compile(r"<[A-Za-z_:]")
 
 
-def _elements(value: Any) -> Any:
+def _parse_elements(value: Any) -> Any:
+    """The names of elements, also from ``{requiredElements: NAMES}``."""
     if isinstance(value, dict) and set(value) == {"requiredElements"}:
         value = value["requiredElements"]
-    return split_commas(value)
+    return split_list(value)
 
 
-_Elements = Annotated[list[FilledText], BeforeValidator(_elements)]
+_Elements = Annotated[list[FilledText], BeforeValidator(_parse_elements)]
 
 
-class _Whole(Exception):
-    """The element that a text starts with has ended."""
+class _FirstElementEnd(Exception):
+    """Raised to stop the parser where the first element ends."""
 
 
 class _Reader:
-    """Reads XML without anything outside it; ``missing`` are required paths that were not met."""
+    """Reads XML, and looks for required elements. ``missing`` are the paths of those that are not there, such as ``("a", "b")``.
 
-    def __init__(self, required: Iterable[str]) -> None:
-        self.missing = {tuple(path.split(".")) for path in required}
-        self._stack: list[str] = []
-        self._seen: list[dict[str, int]] = [{}]  # how often each name was met, at every level
+    External entities are not read.
+    """
 
-    def read(self, text: str, first: bool = False) -> int:
-        """Where the XML ends; ``first``: with its first element. Raises ExpatError, ValueError and NoVerdict."""
-        parser = expat.ParserCreate(namespace_separator=" " if not first else None)
+    def __init__(self, required_paths: Iterable[str]) -> None:
+        self.missing = {tuple(path.split(".")) for path in required_paths}
+        self._open_elements: list[str] = []  # from the root on
+        self._counts: list[dict[str, int]] = [{}]  # elements so far by name, at every level
+        self._stops_at_end = False
+
+    def read(self, text: str, first_element: bool = False) -> int:
+        """Read a text and return where the XML ends: after the text, or after its first element, in bytes.
+
+        Raises ExpatError, ValueError and NoVerdict.
+        """
+        parser = expat.ParserCreate(namespace_separator=None if first_element else " ")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.StartDoctypeDeclHandler = self._doctype
-        self._first = first
+        self._stops_at_end = first_element
         try:
             parser.Parse(text.encode("utf-8", "replace"), True)
-        except _Whole:
+        except _FirstElementEnd:
             return parser.CurrentByteIndex
         return len(text)
 
     def _start(self, name: str, attributes: Any) -> None:
-        name = name.rpartition(" ")[2]
-        number = self._seen[-1].get(name, 0)
-        self._seen[-1][name] = number + 1
-        if len(self._stack) >= DEEPEST:
+        name = name.rpartition(" ")[2]  # without the namespace
+        number = self._counts[-1].get(name, 0)
+        self._counts[-1][name] = number + 1
+        if len(self._open_elements) >= DEEPEST:
             raise NoVerdict(f"the XML of the answer is nested deeper than {DEEPEST:,} levels")
-        self._stack.append(name)
-        self._seen.append({})
+        self._open_elements.append(name)
+        self._counts.append({})
         self.missing = {path for path in self.missing if not self._is_at(path, number)}
 
     def _is_at(self, path: Sequence[str], number: int) -> bool:
-        """A path names the elements from the root on; a last number says which of several of a name is meant."""
-        if path[-1].isdecimal() and len(path) == len(self._stack) + 1:
-            return [*path[:-1]] == self._stack and int(path[-1][:9]) == number
-        return len(path) == len(self._stack) and [*path] == self._stack
+        """Whether a path leads to the element that just opened, which is the ``number``-th of its name, from 0.
+
+        A path has the names from the root on. A number at its end selects one of several elements with the same name.
+        """
+        *parents, last = path
+        if last.isdecimal() and parents == self._open_elements:
+            return int(last[:9]) == number
+        return list(path) == self._open_elements
 
     def _end(self, name: str) -> None:
-        self._stack.pop()
-        self._seen.pop()
-        if self._first and not self._stack:
-            raise _Whole
+        self._open_elements.pop()
+        self._counts.pop()
+        if self._stops_at_end and not self._open_elements:
+            raise _FirstElementEnd
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if internal:
@@ -107,7 +119,7 @@ class IsXml(_OfXml):
             reader.read(output)
         except (expat.ExpatError, ValueError) as e:
             return pass_or_fail(False, f"the answer is not XML: {fault(e, output)}")
-        return _found(reader.missing)
+        return _verdict_on_elements(reader.missing)
 
 
 @assertion("contains-xml")
@@ -115,39 +127,42 @@ class ContainsXml(_OfXml):
     """The answer holds well-formed XML, with the elements that ``value`` names."""
 
     def check(self, output: str) -> Verdict:
-        text = output
-        position = 0
-        spent = 0
-        missing = {*(self.value or ())}
+        missing = set(self.value or ())
         has_xml = False
-        while match := _START.search(text, position):
-            rest = text[match.start() :]
-            spent += len(rest)
-            if spent > MOST:
+        characters_read = 0
+        start = _ELEMENT_START.search(output)
+        while start:
+            rest = output[start.start() :]
+            characters_read += len(rest)
+            if characters_read > MOST:
                 raise NoVerdict("the answer opens too many elements to look for XML in it")
+
             reader = _Reader(missing)
             try:
-                end = reader.read(rest, first=True)
+                end_byte = reader.read(rest, first_element=True)
             except (expat.ExpatError, ValueError):
-                position = match.end()
+                start = _ELEMENT_START.search(output, start.end())
                 continue
+
+            # The elements that are still missing may be in another piece of XML.
             has_xml = True
             missing = {".".join(path) for path in reader.missing}
-            position = match.start() + max(
-                len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2
-            )
             if not missing:
                 break
-        if has_xml:
-            return _found([path.split(".") for path in missing])
-        return pass_or_fail(False, "the answer contains no XML")
+            xml = rest.encode("utf-8", "replace")[:end_byte].decode("utf-8", "ignore")
+            start = _ELEMENT_START.search(output, start.start() + max(len(xml), 2))
+
+        if not has_xml:
+            return pass_or_fail(False, "the answer contains no XML")
+        return _verdict_on_elements(path.split(".") for path in missing)
 
 
-def _found(missing: Iterable[Sequence[str]]) -> Verdict:
+def _verdict_on_elements(missing: Iterable[Sequence[str]]) -> Verdict:
+    """The verdict on XML that lacks these elements."""
     names = ", ".join(sorted(".".join(path) for path in missing))
-    return pass_or_fail(
-        not names, f"missing elements: {names}" if names else "the XML is well-formed"
-    )
+    if names:
+        return pass_or_fail(False, f"missing elements: {names}")
+    return pass_or_fail(True, "the XML is well-formed")
 
 
 _TAGS = "html head body div span p a img h[1-6] ul ol li table tr td th form input button script style link meta br hr".split()

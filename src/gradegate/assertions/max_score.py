@@ -35,23 +35,28 @@ class Method:
 
     def score(self, grades: Sequence[Grade]) -> Fraction:
         """Weighted mean or weighted sum, exact. Raises NoVerdict when a score is missing or nothing has weight."""
-        weighed = [(grade, self.weights.get(grade.assertion.type, 1.0)) for grade in grades]
-        weighed = [
-            (grade, weight) for grade, weight in weighed if weight and not grade.assertion.is_set
-        ]
-        total = sum(weight for _, weight in weighed)
-        if not total:
+        weighted_grades = []
+        for grade in grades:
+            weight = self.weights.get(grade.assertion.type, 1.0)
+            if weight and not grade.assertion.is_set:
+                weighted_grades.append((grade, weight))
+        total_weight = sum(weight for _, weight in weighted_grades)
+        if not total_weight:
             raise NoVerdict(
                 "there is no other assertion with a weight, so there are no scores to compare"
             )
-        for grade, _ in weighed:
+
+        weighted_scores = []
+        for grade, weight in weighted_grades:
             if grade.score is None:
                 raise NoVerdict(
                     f"an output has no score for `{grade.assertion.type}`: {grade.reason}"
                 )
-        pairs = [(grade.score or 0.0, weight) for grade, weight in weighed]
-        average = weighted_mean(pairs)
-        return average * exact_fraction(total) if self.method == "sum" else average
+            weighted_scores.append((grade.score, weight))
+        mean = weighted_mean(weighted_scores)
+        if self.method == "sum":
+            return mean * exact_fraction(total_weight)
+        return mean
 
 
 @assertion("max-score")
@@ -66,15 +71,15 @@ class MaxScore(Evaluator):
     def compare(
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
     ) -> Sequence[Verdict]:
-        scores = [self.value.score(of_output) for of_output in grades]
-        limit = self.value.threshold
+        scores = [self.value.score(output_grades) for output_grades in grades]
+        shown_scores = ", ".join(f"{float(score):.4g}" for score in scores)
+        reason = f"{self.value.method} of the outputs: {shown_scores}"
+
         best = scores.index(max(scores))
-        if limit is not None and not meets(scores[best], limit):
+        limit = self.value.threshold
+        if limit is None or meets(scores[best], limit):
+            reason += f"; output {best} is the best, counted from 0"
+        else:
+            reason += f"; none reaches {limit:g}"
             best = -1
-        reason = f"{self.value.method} of the outputs: {', '.join(f'{float(score):.4g}' for score in scores)}"
-        reason += (
-            f"; none reaches {limit:g}"
-            if best < 0
-            else f"; output {best} is the best, counted from 0"
-        )
         return verdicts_for_best(len(scores), best, reason, {"scores": list(map(float, scores))})

@@ -1,4 +1,4 @@
-"""bleu, gleu and rouge-n: how much of the answer is the words of a reference, by n-grams counted.
+"""bleu, gleu and rouge-n: how many n-grams of words the answer and a reference have in common.
 
 Papineni et al. 2002 (https://doi.org/10.3115/1073083.1073135), Wu et al. 2016 (https://arxiv.org/abs/1609.08144), Lin 2004
 (https://aclanthology.org/W04-1013). Where these leave a choice, it is promptfoo's (``src/assertions/bleu.ts``, ``gleu.ts``, ``rouge.ts``):
@@ -23,9 +23,9 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.core.field_types import to_list
 
 ORDERS = (1, 2, 3, 4)
-_SMALL = 1e-7  # the precision of an order of which nothing is the same
+_SMALL = 1e-7  # the precision of an order without common n-grams
 _QUOTE = re.compile(r"``|''|\"")
-_APART = (  # what the Penn Treebank's tokens are parted at
+_SEPARATIONS = (  # where the Penn Treebank separates tokens
     (re.compile(r"\.{3}"), " ... "),
     (re.compile(r"[:,](?!\d)"), r" \g<0> "),
     (re.compile(r"[;@#$%&?!\[\](){}<>]"), r" \g<0> "),
@@ -37,42 +37,50 @@ _ENDINGS = (
     (re.compile(r"'([smd]) ", re.IGNORECASE), r" '\1 "),
     (re.compile(r"('ll|'re|'ve|n't) ", re.IGNORECASE), r" \1 "),
 )
-_JOINED = re.compile(
+_JOINED_WORDS = re.compile(
     r"(?<!\w)(?:(can)(not)|(d)('ye)|(gim)(me)|(gon)(na)|(got)(ta)|(lem)(me)|(more)('n)|(wan)(na)(?= )|('t)(is)|('t)(was))(?!\w)",
     re.IGNORECASE,
 )
 
 
 def grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    """How often each run of so many words is there."""
-    return Counter(tuple(words[at : at + order]) for at in range(len(words) - order + 1))
+    """Count the n-grams of a text, where n is the ``order``."""
+    starts = range(len(words) - order + 1)
+    return Counter(tuple(words[start : start + order]) for start in starts)
 
 
 def bleu(answer: str, references: Sequence[str]) -> float:
-    """The geometric mean of the precisions that the answer is long enough for, times the penalty for being short."""
+    """BLEU: the geometric mean of the precisions, times a penalty for a short answer.
+
+    Orders that the answer is too short for are left out. For each order, the best reference counts.
+    """
     words = answer.lower().split()
-    others = [reference.lower().split() for reference in references]
     if not words:
         return 0.0
+    reference_words = [reference.lower().split() for reference in references]
+
     logs = []
     for order in ORDERS:
-        own = grams(words, order)
-        if own:
-            hits = max((own & grams(other, order)).total() for other in others)
-            logs.append(math.log(hits / own.total() or _SMALL))
-    nearest = min(
-        (len(other) for other in others), key=lambda length: (abs(length - len(words)), length)
-    )
-    penalty = 1.0 if len(words) > nearest else math.exp(1 - nearest / len(words))
-    return penalty * math.exp(sum(logs) / len(logs))
+        answer_grams = grams(words, order)
+        if answer_grams:
+            hits = max((answer_grams & grams(other, order)).total() for other in reference_words)
+            logs.append(math.log(hits / answer_grams.total() or _SMALL))
+    mean_precision = math.exp(sum(logs) / len(logs))
+
+    # The penalty compares the answer with the reference of the nearest length. Of two, with the shorter.
+    lengths = sorted(len(other) for other in reference_words)
+    nearest_length = min(lengths, key=lambda length: abs(length - len(words)))
+    if len(words) > nearest_length:
+        return mean_precision
+    return math.exp(1 - nearest_length / len(words)) * mean_precision
 
 
 def gleu(answer: str, references: Sequence[str]) -> float:
-    """The smaller of precision and recall over runs of one to four words, with the reference that gives most."""
+    """GLEU: the smaller of precision and recall over n-grams of one to four words, for the best reference."""
     words = _words_without_stops(answer)
     if not words:
         return 0.0
-    return max(_share_of_runs(words, _words_without_stops(reference)) for reference in references)
+    return max(_share_of_grams(words, _words_without_stops(reference)) for reference in references)
 
 
 def _words_without_stops(text: str) -> list[str]:
@@ -81,8 +89,8 @@ def _words_without_stops(text: str) -> list[str]:
     return words if any(words) else []
 
 
-def _share_of_runs(words: Sequence[str], reference: Sequence[str]) -> float:
-    """How many runs of words both have in common, over the runs of the longer one."""
+def _share_of_grams(words: Sequence[str], reference: Sequence[str]) -> float:
+    """The n-grams that both have in common, over the n-grams of the longer one."""
     if words == reference:
         return 1.0
     common = 0
@@ -98,34 +106,39 @@ def _share_of_runs(words: Sequence[str], reference: Sequence[str]) -> float:
 
 
 def rouge(answer: str, reference: str) -> float:
-    """The F1 of single tokens, each counted as often as it is in both."""
-    own = Counter(tokens(answer.lower()))
-    other = Counter(tokens(reference.lower()))
-    hits = (own & other).total()
-    return 2 * hits / (own.total() + other.total()) if hits else 0.0
+    """ROUGE-1: the F1 of single tokens. A token counts as often as both texts contain it."""
+    answer_tokens = Counter(tokens(answer.lower()))
+    reference_tokens = Counter(tokens(reference.lower()))
+    hits = (answer_tokens & reference_tokens).total()
+    if not hits:
+        return 0.0
+    return 2 * hits / (answer_tokens.total() + reference_tokens.total())
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens of a text as the Penn Treebank parts them: punctuation and shortened words stand alone."""
+    """The tokens of a text as in the Penn Treebank: punctuation and shortened words are separate tokens."""
     text = " ".join(text.split())
-    opened = False
+    is_open = False
 
-    def quote(match: re.Match[str]) -> str:
-        nonlocal opened
-        before = text[match.start() - 1 : match.start()]
-        opened = match[0] == "``" or (not opened and (not before or before in " ([{<"))
-        return " `` " if opened else " '' "
+    def replace_quote(match: re.Match[str]) -> str:
+        nonlocal is_open
+        sign_before = match.string[match.start() - 1 : match.start()]
+        may_open = not is_open and (not sign_before or sign_before in " ([{<")
+        is_open = match[0] == "``" or may_open
+        return " `` " if is_open else " '' "
 
-    parted = _QUOTE.sub(quote, text)
-    for pattern, apart in _APART:
-        parted = pattern.sub(apart, parted)
-    parted = _LAST_DOT.sub(r"\1 \2\3 ", parted)
-    parted = f" {parted} "
-    for pattern, apart in _ENDINGS:
-        parted = pattern.sub(apart, parted)
-    return _JOINED.sub(
-        lambda match: " " + " ".join(filter(None, match.groups())) + " ", parted
-    ).split()
+    def separate_words(match: re.Match[str]) -> str:
+        words = [word for word in match.groups() if word]
+        return f" {' '.join(words)} "
+
+    text = _QUOTE.sub(replace_quote, text)
+    for pattern, separation in _SEPARATIONS:
+        text = pattern.sub(separation, text)
+    text = _LAST_DOT.sub(r"\1 \2\3 ", text)
+    text = f" {text} "
+    for pattern, separation in _ENDINGS:
+        text = pattern.sub(separation, text)
+    return _JOINED_WORDS.sub(separate_words, text).split()
 
 
 @options

@@ -26,7 +26,7 @@ from gradegate.sandbox import repository_code
 from gradegate.sandbox.program import Program
 from gradegate.structs import JsonObject
 
-ROLE = "gate"  # no process serves both what answers and what judges
+ROLE = "gate"  # code that answers and code that judges never share a process
 
 
 @assertion("python")
@@ -43,22 +43,20 @@ class Python(Evaluator):
 
     @field_validator("value")
     @classmethod
-    def _code(cls, value: Any) -> Any:
+    def _check_code(cls, value: Any) -> Any:
         if not isinstance(value, str | Program):
             raise ValueError("must be Python code, or file://x.py")
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """A failure where it raised or gave no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
+        """Fail if the code raises or gives no verdict. Raises NoVerdict if it cannot be loaded, lacks a name, or exceeds a limit."""
         arguments = [transcript.answer, script_context(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
-                return verdict_from_script_value(
-                    repository_code.call_function(self.value, arguments, ROLE, "get_assert")
-                )
-            return verdict_from_script_value(
-                repository_code.run_snippet(self.value, arguments, ROLE)
-            )
+                value = repository_code.call_function(self.value, arguments, ROLE, "get_assert")
+            else:
+                value = repository_code.run_snippet(self.value, arguments, ROLE)
+            return verdict_from_script_value(value)
         except NoVerdict as e:
             return broken_verdict(f"the Python fails on the answer: {e}")
         except repository_code.CodeError as e:

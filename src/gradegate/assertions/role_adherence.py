@@ -1,6 +1,6 @@
 """role-adherence: whether an assistant keeps to its role throughout a conversation.
 
-Score: messages of the assistant that keep to the role / all messages of the assistant. No modes. Source:
+Score: messages of the assistant that keep to the role / all messages of the assistant. Modes: those of ``Metric``. Source:
 https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adherence/``.
 """
 

@@ -18,7 +18,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.last_line import WordLine
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
@@ -43,48 +43,47 @@ class SelectBest(ModelEvaluator):
         outputs = [transcript.output for transcript in transcripts]
         orders = _orders(len(outputs))
         for attempt in range(judge.grader_retries + 1):
-            chosen = self._ask_in_orders(outputs, orders, replace(judge, ask_number=attempt))
-            winners = [order[pick.verdict] for order, pick in zip(orders, chosen, strict=True)]
+            choices = self._ask_in_orders(outputs, orders, replace(judge, ask_number=attempt))
+            winners = [order[choice.verdict] for order, choice in zip(orders, choices, strict=True)]
             if len(set(winners)) == 1:
                 best = winners[0]
-                why = chosen[0].reason
-                said = f": {why}" if why else ""
-                reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {format_count(len(orders), 'order')}{said}"
+                reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {format_count(len(orders), 'order')}"
+                if choices[0].reason:
+                    reason += f": {choices[0].reason}"
                 return verdicts_for_best(len(outputs), best, reason, {"chosen": best})
-        listed = ", ".join(map(str, winners))
+
+        numbers = ", ".join(str(winner) for winner in winners)
         raise NoVerdict(
-            f"another order of the outputs has another winner: {listed}, counted from 0"
+            f"another order of the outputs has another winner: {numbers}, counted from 0"
         )
 
     def _ask_in_orders(
         self, outputs: Sequence[str], orders: Sequence[Sequence[int]], judge: Judge
     ) -> Sequence[Judgement[int]]:
-        shown = ([outputs[number] for number in order] for order in orders)
-        variables = ({"criteria": self.value, "outputs": texts} for texts in shown)
+        """One choice for each order: an index in that order."""
+        variables = []
+        for order in orders:
+            ordered_outputs = [outputs[number] for number in order]
+            variables.append({"criteria": self.value, "outputs": ordered_outputs})
         return judge.ask_all("select-best", index_form(len(outputs)), variables)
 
 
 def _orders(count: int) -> Sequence[Sequence[int]]:
-    """The orders in which so many outputs are shown: each stands in each place once."""
+    """The orders in which outputs are shown. Each output is once in each place."""
     return [[*range(start, count), *range(start)] for start in range(count)]
 
 
 def index_form(count: int) -> Form[Judgement[int]]:
-    """The index of one of so many outputs."""
+    """The form of the index of one of ``count`` outputs, from 0."""
 
     def read(item: Object) -> Judgement[int]:
-        written = form.required_value(item, "index")
-        index = form.parse_number(written)
-        if (
-            index is None
-            or index not in range(count)
-            or (isinstance(written, str) and not written.strip().isdigit())
-        ):
+        value = form.required_value(item, "index")
+        index = form.parse_number(value)
+        is_number_text = isinstance(value, str) and not value.strip().isdigit()
+        if index is None or index not in range(count) or is_number_text:
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
         return Judgement(int(index), form.reason_of(item))
 
-    return Form(
-        object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
-        read,
-        LastLine("index", LABELS, tuple(map(str, range(count)))),
-    )
+    schema = object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))})
+    indexes = tuple(str(index) for index in range(count))
+    return Form(schema, read, WordLine("index", LABELS, indexes))

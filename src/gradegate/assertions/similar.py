@@ -1,11 +1,11 @@
-"""similar: how near the answer's embedding is to that of an expected text.
+"""similar: how near the embedding of the answer is to the embedding of an expected text.
 
 Score: the cosine or the dot product of the embeddings, or 1 / (1 + their Euclidean distance). As in promptfoo:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/similar/, ``src/matchers/similarity.ts``.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -27,6 +27,13 @@ from gradegate.structs import replace
 DEFAULT = 0.75
 
 
+class _Comparison(NamedTuple):
+    """The similarity or distance of the answer and a text."""
+
+    measured: float
+    text: str
+
+
 @assertion("similar", "similar:cosine")
 class Similar(Evaluator):
     """The answer means much the same as a text, or as one of several (cosine of embeddings)."""
@@ -44,40 +51,50 @@ class Similar(Evaluator):
         """The first value that is near enough, else the nearest; under ``not-`` the nearest counts."""
         values = [self.value] if isinstance(self.value, str) else self.value
         limit = DEFAULT if self.threshold is None else self.threshold
-        if judge.models["embedding"].vectors:
-            output, *others = judge.embed([transcript.output, *values])
-            compared = [
-                (type(self).measure(output, other), text)
-                for other, text in zip(others, values, strict=True)
-            ]
-        else:
-            compared = [(judge.compare(text, transcript.output), text) for text in values]
-        nearest = max(compared, key=lambda item: self._score(item[0]))
-        chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
-        # At least as far as the limit: a measure that is equal to it is both near and far.
-        is_far = self._near(limit, nearest[0])
-        reverse = self._verdict(nearest, not is_far, len(values))
-        return self._verdict(chosen, self._near(chosen[0], limit), len(values), reverse)
+        comparisons = self._compare(transcript.output, values, judge)
 
-    def _verdict(
-        self, comparison: tuple[float, str], near: bool, count: int, reverse: Verdict | None = None
-    ) -> Verdict:
+        nearest = max(comparisons, key=lambda comparison: self._score(comparison.measured))
+        chosen = nearest
+        for comparison in comparisons:
+            if self._is_near(comparison.measured, limit):
+                chosen = comparison
+                break
+
+        # A measure that is equal to the limit is both near and far.
+        is_far = self._is_near(limit, nearest.measured)
+        reverse = self._verdict(nearest, not is_far, len(values))
+        verdict = self._verdict(chosen, self._is_near(chosen.measured, limit), len(values))
+        return replace(verdict, reverse=reverse)
+
+    def _compare(self, output: str, texts: Sequence[str], judge: Judge) -> list[_Comparison]:
+        """Compare the answer with each text."""
+        if not judge.models["embedding"].vectors:
+            return [_Comparison(judge.compare(text, output), text) for text in texts]
+        output_vector, *vectors_of_texts = judge.embed([output, *texts])
+        return [
+            _Comparison(type(self).measure(output_vector, vector), text)
+            for vector, text in zip(vectors_of_texts, texts, strict=True)
+        ]
+
+    def _verdict(self, comparison: _Comparison, is_near: bool, text_count: int) -> Verdict:
         measured, text = comparison
-        which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
-        name = (
-            f"{type(self).measure.__name__} {'distance' if self.scoring.at_most else 'similarity'}"
-        )
+        kind = "distance" if self.scoring.at_most else "similarity"
+        name = f"{type(self).measure.__name__} {kind}"
+        reason = f"{name} {measured:.4g}"
+        if text_count > 1:
+            reason += f" of {text_count} texts, {excerpt(text, 80)!r}"
         evidence = {"compared with": text, name: measured}
-        return Verdict(
-            self._score(measured), near, f"{name} {measured:.4g}{which}", evidence, reverse=reverse
-        )
+        return Verdict(self._score(measured), is_near, reason, evidence)
 
     def _score(self, measured: float) -> float:
+        """The similarity, or a score from 0 to 1 that falls with the distance."""
         return 1 / (1 + measured) if self.scoring.at_most else measured
 
-    def _near(self, measured: float, limit: float) -> bool:
-        pair = (limit, measured) if self.scoring.at_most else (measured, limit)
-        return meets(*pair, self.scoring.tolerance)
+    def _is_near(self, measured: float, limit: float) -> bool:
+        """Whether a similarity is at least the limit, or a distance at most the limit."""
+        if self.scoring.at_most:
+            return meets(limit, measured, self.scoring.tolerance)
+        return meets(measured, limit, self.scoring.tolerance)
 
 
 @assertion("similar:dot")

@@ -30,19 +30,17 @@ class Equals(TextEvaluator):
     def check(self, output: str) -> Verdict:
         if isinstance(self.value, dict | list):
             try:
-                same = json.loads(output) == self.value
+                is_equal = json.loads(output) == self.value
             except (ValueError, RecursionError):
                 return pass_or_fail(False, "the answer is not JSON")
         else:
-            same = output == show_value(self.value)
-        expected = (
-            self.value
-            if isinstance(self.value, str)
-            else json.dumps(self.value, ensure_ascii=False)
-        )
-        return pass_or_fail(
-            same, f'the answer {"equals" if same else "does not equal"} "{expected}"'
-        )
+            is_equal = output == show_value(self.value)
+
+        expected = self.value
+        if not isinstance(expected, str):
+            expected = json.dumps(expected, ensure_ascii=False)
+        verb = "equals" if is_equal else "does not equal"
+        return pass_or_fail(is_equal, f'the answer {verb} "{expected}"')
 
 
 @assertion("starts-with")
@@ -53,10 +51,9 @@ class StartsWith(TextEvaluator):
     """The text with which the answer begins."""
 
     def check(self, output: str) -> Verdict:
-        starts = output.startswith(self.value)
-        return pass_or_fail(
-            starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"'
-        )
+        has_start = output.startswith(self.value)
+        verb = "starts" if has_start else "does not start"
+        return pass_or_fail(has_start, f'the answer {verb} with "{self.value}"')
 
 
 @assertion("regex")
@@ -68,17 +65,16 @@ class Regex(TextEvaluator):
 
     @field_validator("value")
     @classmethod
-    def _compiles(cls, value: str) -> str:
+    def _check_pattern(cls, value: str) -> str:
         regex.check_pattern(value)
         return value
 
     def check(self, output: str) -> Verdict:
         try:
-            matches = regex.has_match(self.value, output, javascript=True)
+            has_match = regex.has_match(self.value, output, javascript=True)
         except ValueError as e:
             raise NoVerdict(
                 f"the regular expression cannot be used on the answer: {e}; simplify it"
             ) from e
-        return pass_or_fail(
-            matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/"
-        )
+        verb = "matches" if has_match else "does not match"
+        return pass_or_fail(has_match, f"the answer {verb} /{self.value}/")

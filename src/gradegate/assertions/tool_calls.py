@@ -30,7 +30,7 @@ from gradegate.assertions.metrics.tool_calls import (
     parse_arguments,
     resolve_tool,
 )
-from gradegate.core.field_types import FilledText, split_commas, strip_texts
+from gradegate.core.field_types import FilledText, split_list, strip_texts
 from gradegate.files import documents
 from gradegate.providers.api.content import function_schemas
 from gradegate.structs import JsonObject
@@ -46,59 +46,58 @@ class IsValidToolCall(CallsEvaluator):
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        functions = (
-            transcript.tools if self.tools is None else function_schemas({"tools": self.tools})
-        )
+        functions = transcript.tools
+        if self.tools is not None:
+            functions = function_schemas({"tools": self.tools})
         if functions is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
-        called = list_calls(transcript)
-        if not called:
+        answer_calls = list_calls(transcript)
+        if not answer_calls:
             return pass_or_fail(False, "the answer calls no tool")
-        faults = _faults(called, functions)
-        names = ", ".join(name_and_arguments(call)[0] for call in called)
+        faults = _find_faults(answer_calls, functions)
+        names = ", ".join(name_and_arguments(call)[0] for call in answer_calls)
         reason = "; ".join(faults) or f"valid calls: {names}"
-        return pass_or_fail(not faults, reason, calls=[*called])
+        return pass_or_fail(not faults, reason, calls=[*answer_calls])
 
 
-def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
-    """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
-    offered = (
-        ", ".join(islice(functions, MOST)) + (", ..." if len(functions) > MOST else "")
-        or "no function"
-    )
+def _find_faults(answer_calls: Sequence[JsonObject], functions: JsonObject) -> list[str]:
+    """What is wrong with calls: the tool, JSON of the arguments, or arguments that do not fit the schema of the tool."""
+    offered = ", ".join(islice(functions, MOST)) or "no function"
+    if len(functions) > MOST:
+        offered += ", ..."
+
     faults = []
-    checked = []
-    for call in called:
+    readable_calls = []  # pairs of name and arguments
+    for call in answer_calls:
         name, text = name_and_arguments(call)
         if name not in functions or call.get("type") != "function":
             faults.append(f"`{name}` was called, and the target was given {offered}")
             continue
         try:
-            checked.append((name, parse_arguments(name, text)))
+            readable_calls.append((name, parse_arguments(name, text)))
         except json.JSONDecodeError as e:
             faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
-    names = dict.fromkeys(name for name, _ in checked)
+
+    # One request checks the arguments of all calls.
+    names = dict.fromkeys(name for name, _ in readable_calls)
+    schemas = {name: documents.to_json(functions[name]) for name in names}
     try:
-        breaches = json_schema.schema_problems(
-            {name: documents.to_json(functions[name]) for name in names}, checked
-        )
+        problems = json_schema.schema_problems(schemas, readable_calls)
     except ValueError as e:
         shown = "`, `".join(islice(names, MOST))
         raise NoVerdict(
             f"the arguments of `{shown}` cannot be checked against the schema: {e}"
         ) from e
-    faults += [
-        f"the arguments of `{name}` do not fit its schema: {breach}"
-        for (name, _), breach in zip(checked, breaches, strict=True)
-        if breach
-    ]
+    for (name, _), problem in zip(readable_calls, problems, strict=True):
+        if problem:
+            faults.append(f"the arguments of `{name}` do not fit its schema: {problem}")
     return faults
 
 
 _Names = Annotated[
     list[FilledText],
     BeforeValidator(strip_texts),
-    BeforeValidator(split_commas),
+    BeforeValidator(split_list),
     Field(min_length=1),
 ]
 
@@ -114,56 +113,65 @@ class ToolCallF1(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         answer_calls = list_calls(transcript)
-        names = (
-            [name_and_arguments(call)[0] for call in answer_calls]
-            if answer_calls
-            else _in_text(transcript.output)
-        )
+        names = [name_and_arguments(call)[0] for call in answer_calls or ()]
+        if not answer_calls:
+            names = list(_names_in_text(transcript.output))
         called = {resolve_tool(name, transcript) for name in names}
-        wanted = set(self.value)
-        hits = len(wanted & called)
-        score = 2 * hits / (len(wanted) + len(called)) if hits else 0.0
+        expected = set(self.value)
+
+        # F1 = 2 · hits / (expected + called), the harmonic mean of precision and recall.
+        hits = len(expected & called)
+        score = 2 * hits / (len(expected) + len(called)) if hits else 0.0
+        called_names = sorted(called)
+        expected_names = sorted(expected)
         reason = (
-            f"called {', '.join(sorted(called)) or 'nothing'}, expected {', '.join(sorted(wanted))}"
+            f"called {', '.join(called_names) or 'nothing'}, expected {', '.join(expected_names)}"
         )
-        return Verdict(score, None, reason, {"called": sorted(called), "expected": sorted(wanted)})
+        return Verdict(score, None, reason, {"called": called_names, "expected": expected_names})
 
 
-def _in_text(text: str) -> Iterator[str]:
-    """The names in calls that a text gives as JSON on lines of their own: blocks between words, messages, items."""
+def _names_in_text(text: str) -> Iterator[str]:
+    """The names of calls that a text has as JSON: a list, or objects that fill whole lines."""
     try:
-        whole = json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, list):
-        yield from (
-            item["name"]
-            for item in whole
-            if isinstance(item, Mapping) and isinstance(item.get("name"), str)
-        )
+        data = None
+    if isinstance(data, list):
+        for item in data:
+            if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+                yield item["name"]
+
     for value, start, end in lenient_json.find_objects(text):
-        before, after = start - 1, end  # of what is beside it on its lines
-        while before >= 0 and text[before] in " \t\r[,":
-            before -= 1
-        while after < len(text) and text[after] in " \t\r],":
-            after += 1
-        if (before < 0 or text[before] == "\n") and (after == len(text) or text[after] == "\n"):
-            yield from _named_in(value)
+        if _fills_lines(text, start, end):
+            yield from _names_in_object(value)
 
 
-def _named_in(value: JsonObject) -> Iterator[str]:
-    inner = value.get("function", value.get("functionCall"))
-    if isinstance(value.get("tool_calls"), list):
-        yield from (
-            name
-            for item in value["tool_calls"]
-            if isinstance(item, Mapping)
-            for name in _named_in(item)
-        )
-    elif isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
-        yield inner["name"]
-    elif value.get("type") in ("tool_use", "function_call") and isinstance(value.get("name"), str):
-        yield value["name"]
+def _fills_lines(text: str, start: int, end: int) -> bool:
+    """Whether nothing but blanks, commas and brackets of a list are around a part of a text, on the same lines."""
+    before = start - 1
+    while before >= 0 and text[before] in " \t\r[,":
+        before -= 1
+    after = end
+    while after < len(text) and text[after] in " \t\r],":
+        after += 1
+    begins_line = before < 0 or text[before] == "\n"
+    ends_line = after == len(text) or text[after] == "\n"
+    return begins_line and ends_line
+
+
+def _names_in_object(value: JsonObject) -> Iterator[str]:
+    """The names of calls in an object, which is a message or a call."""
+    function = value.get("function", value.get("functionCall"))
+    tool_calls = value.get("tool_calls")
+    name = value.get("name")
+    if isinstance(tool_calls, list):
+        for call in tool_calls:
+            if isinstance(call, Mapping):
+                yield from _names_in_object(call)
+    elif isinstance(function, Mapping) and isinstance(function.get("name"), str):
+        yield function["name"]
+    elif value.get("type") in ("tool_use", "function_call") and isinstance(name, str):
+        yield name
 
 
 @assertion("tool-correctness")
@@ -185,28 +193,33 @@ class ToolCorrectness(CallsEvaluator):
             raise NoVerdict(UNKNOWN_CALLS)
         called = [resolve_tool(name_and_arguments(call)[0], transcript) for call in answer_calls]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
-        if self.should_exact_match:
-            score = float(
-                called == self.value
-                if self.should_consider_ordering
-                else sorted(called) == sorted(self.value)
-            )
-        elif self.should_consider_ordering:
-            score = _common(called, self.value) / len(self.value)
-        else:
-            score = (Counter(called) & Counter(self.value)).total() / len(self.value)
-        score = float(score == 1) if self.strict_mode else score
+        score = self._score(called)
+        if self.strict_mode:
+            score = float(score == 1)
         return Verdict(score, None, reason, {"called": called, "expected": self.value})
 
+    def _score(self, called: Sequence[str]) -> float:
+        """From 0 to 1, for the tools that were called."""
+        expected = self.value
+        if self.should_exact_match:
+            if self.should_consider_ordering:
+                return float(called == expected)
+            return float(sorted(called) == sorted(expected))
+        if self.should_consider_ordering:
+            return _common_length(called, expected) / len(expected)
+        hits = Counter(called) & Counter(expected)
+        return hits.total() / len(expected)
 
-def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """The length of the longest sequence that is in both, in order (Hyyrö 2004, "Bit-parallel LCS-length")."""
-    # A bit for each name of the second; those that are 0 are in the sequence.
+
+def _common_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """The length of the longest common subsequence (Hyyrö 2004, "Bit-parallel LCS-length")."""
+    # A bit for each name of the second sequence. The names with a 0 belong to the subsequence.
     places: dict[str, int] = {}
     for place, name in enumerate(second):
-        places[name] = places.get(name, 0) | 1 << place
-    whole = row = (1 << len(second)) - 1
+        places[name] = places.get(name, 0) | (1 << place)
+    all_bits = (1 << len(second)) - 1
+    row = all_bits
     for name in first:
         same = row & places.get(name, 0)
-        row = (row + same | row - same) & whole
+        row = ((row + same) | (row - same)) & all_bits
     return len(second) - row.bit_count()

@@ -1,7 +1,7 @@
 """topic-adherence: whether an agent answers what belongs to its topics, and nothing else.
 
-Each question of the user is one of four: helped (on topic, answered), withheld (on topic, not answered), strayed (off
-topic, answered), declined (off topic, not answered). Score: (helped + declined) / all, as DeepEval's
+A judge sorts the questions of the user into four kinds: helped (on topic, answered), withheld (on topic, not answered),
+strayed (off topic, answered), declined (off topic, not answered). Score: (helped + declined) / all, as DeepEval's
 (https://deepeval.com/docs/metrics-topic-adherence, ``deepeval/metrics/topic_adherence/``); by ``mode`` Ragas's
 (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/): precision = helped / (helped + strayed), recall
 = helped / (helped + withheld), f1 = their harmonic mean.
@@ -9,7 +9,7 @@ topic, answered), declined (off topic, not answered). Score: (helped + declined)
 
 from collections import Counter
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -35,7 +35,7 @@ _WRONG = {
     "withheld": '"{question}" is on topic and was not answered',
     "strayed": '"{question}" is off topic and was answered',
 }
-# What each mode counts for, and among which.
+# For each mode: the words that count as good, and all words that count.
 _MODES = {
     "accuracy": (("helped", "declined"), WORDS),
     "precision": (("helped",), ("helped", "strayed")),
@@ -45,6 +45,13 @@ _MODES = {
 _QUESTIONS = verdict_forms.texts_form("questions")
 _VERDICT = verdict_forms.verdict_form(dict(zip(WORDS, WORDS, strict=True)))
 _Topics = Annotated[list[FilledText], BeforeValidator(strip_texts), BeforeValidator(to_list)]
+
+
+class _Question(NamedTuple):
+    """A question of the user, with the exchange that contains it."""
+
+    exchange: Exchange
+    text: str
 
 
 @assertion("topic-adherence")
@@ -63,47 +70,50 @@ class TopicAdherence(CountingMetric):
         return "" if self._topics(variables) else missing
 
     def _topics(self, variables: Variables) -> tuple[str, ...]:
-        return tuple(self.value or self.relevant_topics) or find_texts(
-            variables, "relevant_topics", "reference_topics"
-        )
+        topics = tuple(self.value or self.relevant_topics)
+        return topics or find_texts(variables, "relevant_topics", "reference_topics")
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
-        topics = self._topics(transcript.vars)
+        questions = _find_questions(transcript, judge)
+        if not questions:
+            raise NoUnitsError("the user never asked a question")
+        topics = list(self._topics(transcript.vars))
 
-        def of_user(exchange: Exchange) -> JsonObject:
-            return turns_as_variables(
-                "exchange", [numbered for numbered in exchange if numbered.turn.role == "user"]
-            )
+        def variables(question: _Question) -> JsonObject:
+            exchange = turns_as_variables("exchange", question.exchange)
+            return {"topics": topics, "question": question.text, **exchange}
 
-        def of_both(asked: tuple[Exchange, str]) -> JsonObject:
-            return {
-                "topics": list(topics),
-                "question": asked[1],
-                **turns_as_variables("exchange", asked[0]),
-            }
+        judgements = ask_each(judge, "topic-verdict", _VERDICT, questions, variables)
+        rows = []
+        for question in questions:
+            turn = question.exchange[-1].number
+            rows.append(judgements[question].row(turn=turn, question=question.text))
 
-        questions = ask_each(
-            judge,
-            "topic-questions",
-            _QUESTIONS,
-            require_exchanges(transcript.turns),
-            of_user,
-            "questions",
-        )
-        asked = [(exchange, text) for exchange, texts in questions.items() for text in texts]
-        judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
-        rows = [
-            judgements[exchange, text].row(turn=exchange[-1].number, question=text)
-            for exchange, text in asked
-        ]
         counts = Counter(row["verdict"] for row in rows)
-        summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
-        good, considered = (sum(counts[word] for word in words) for words in _MODES[self.mode])
-        if not considered:
-            if not rows:
-                raise NoUnitsError("the user never asked a question")
+        good_words, counted_words = _MODES[self.mode]
+        good = sum(counts[word] for word in good_words)
+        total = sum(counts[word] for word in counted_words)
+        if not total:
             raise NoVerdict(
                 f"the user never got what {self.mode} is a share of, so no share can be measured"
             )
+        summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
         measurement = measure_rows(rows, summary, _WRONG, "questions")
-        return replace(measurement, score=Fraction(good, considered))
+        return replace(measurement, score=Fraction(good, total))
+
+
+def _find_questions(transcript: Transcript, judge: Judge) -> list[_Question]:
+    """Ask the judge which questions the user asks in each exchange."""
+
+    def variables(exchange: Exchange) -> JsonObject:
+        user_turns = [numbered for numbered in exchange if numbered.turn.role == "user"]
+        return turns_as_variables("exchange", user_turns)
+
+    exchanges = require_exchanges(transcript.turns)
+    texts_by_exchange = ask_each(
+        judge, "topic-questions", _QUESTIONS, exchanges, variables, "questions"
+    )
+    questions = []
+    for exchange, texts in texts_by_exchange.items():
+        questions += [_Question(exchange, text) for text in texts]
+    return questions

@@ -1,7 +1,7 @@
 """trajectory:tool-used, :tool-sequence, :tool-args-match and :step-count: which tools an answer called, and how.
 
 As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/deterministic/#trajectorytool-used,
-``src/assertions/trajectory.ts``; but over the calls that the answer tells, with no tracing.
+``src/assertions/trajectory.ts``. promptfoo takes the calls from traces, gradegate from the answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,18 +36,20 @@ from gradegate.core.field_types import Bounds, Count, FilledText, missed_bound, 
 from gradegate.structs import JsonObject, replace
 
 
-def _kinds(value: Any) -> Any:
-    value = to_list(value)
-    strange = [item for item in value if item not in KINDS] if isinstance(value, list) else []
-    if strange:
-        raise ValueError(
-            f"steps of the type {strange[0]!r} are not among tool calls; there are {' and '.join(KINDS)}"
-        )
-    return value
+def _check_kinds(value: Any) -> Any:
+    """Make a list of the kinds of steps. Raises ValueError for an unknown kind."""
+    kinds = to_list(value)
+    if isinstance(kinds, list):
+        for kind in kinds:
+            if kind not in KINDS:
+                raise ValueError(
+                    f"steps of the type {kind!r} are not among tool calls; there are {' and '.join(KINDS)}"
+                )
+    return kinds
 
 
 class _Tool(BaseModel):
-    # A tool by its name or a pattern of it; ``pattern`` wins, and ``name`` is one as well, as in promptfoo.
+    # A tool by its name or a pattern. As in promptfoo, ``name`` may be a pattern, too, and ``pattern`` wins.
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     name: str = ""
@@ -59,7 +61,7 @@ class _Tool(BaseModel):
         return self.pattern or self.name
 
     @model_validator(mode="after")
-    def _named(self) -> Self:
+    def _check_label(self) -> Self:
         if not self.label:
             raise ValueError("names no tool: give `name` or `pattern`")
         return self
@@ -73,17 +75,18 @@ class _Counted(_Tool):
     max: Count | None = None
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_bounds(self) -> Self:
         if self.max is not None and self.min > self.max:
-            raise ValueError(
-                "`min` is above `max`"
-                if "min" in self.model_fields_set
-                else "add `min: 0`: it is 1 without"
-            )
+            if "min" in self.model_fields_set:
+                raise ValueError("`min` is above `max`")
+            raise ValueError("add `min: 0`: it is 1 without")
         return self
 
+    def fits_count(self, count: int) -> bool:
+        return count >= self.min and (self.max is None or count <= self.max)
 
-_Wanted = Annotated[
+
+_WantedTool = Annotated[
     _Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)
 ]
 _Texts = Annotated[list[FilledText], BeforeValidator(to_list), Field(min_length=1)]
@@ -93,12 +96,11 @@ _Used = Annotated[
 ]
 
 
-def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
-    return pass_or_fail(
-        passed,
-        f"{reason}; called: {', '.join(map(str, called)) or 'none'}",
-        steps=[{"step": str(step), "arguments": step.arguments} for step in called],
-    )
+def _verdict(passed: bool, reason: str, called_steps: Sequence[Step]) -> Verdict:
+    """A verdict with the steps that the answer took."""
+    names = ", ".join(str(step) for step in called_steps) or "none"
+    evidence = [{"step": str(step), "arguments": step.arguments} for step in called_steps]
+    return pass_or_fail(passed, f"{reason}; called: {names}", steps=evidence)
 
 
 @assertion("trajectory:tool-used")
@@ -110,38 +112,48 @@ class ToolUsed(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """With ``not-``, none of several tools may have been called."""
-        called = list_steps(transcript)
-        wanted = self.value
-        if isinstance(wanted, _Counted):
-            count = sum(wanted.fits(step) for step in called)
-            fits_count = count >= wanted.min and (wanted.max is None or count <= wanted.max)
-            bounds = (
-                f"at least {wanted.min}" if wanted.max is None else f"{wanted.min} to {wanted.max}"
-            )
-            return _verdict(
-                fits_count,
-                f"{wanted.label} was called {count} times, but {bounds} are required",
-                called,
-            )
-        names = {name.lower() for step in called for name in step.names}
-        used = [
-            name
-            for name in wanted
-            if name.lower() in names or any(step.fits(name) for step in called)
-        ]
-        lacking = [name for name in wanted if name not in used]
-        said = f"did not call {', '.join(lacking)}" if lacking else f"called {', '.join(used)}"
-        reverse = _verdict(
-            bool(used), f"the answer called {', '.join(used) or 'none of these tools'}", called
-        )
-        return replace(_verdict(not lacking, f"the answer {said}", called), reverse=reverse)
+        called_steps = list_steps(transcript)
+        if isinstance(self.value, _Counted):
+            return _grade_count(self.value, called_steps)
+        return _grade_tools(self.value, called_steps)
+
+
+def _grade_count(tool: _Counted, called_steps: Sequence[Step]) -> Verdict:
+    """Whether the answer called a tool as often as required."""
+    count = sum(tool.fits(step) for step in called_steps)
+    bounds = f"at least {tool.min}" if tool.max is None else f"{tool.min} to {tool.max}"
+    reason = f"{tool.label} was called {count} times, but {bounds} are required"
+    return _verdict(tool.fits_count(count), reason, called_steps)
+
+
+def _grade_tools(patterns: Sequence[str], called_steps: Sequence[Step]) -> Verdict:
+    """Whether the answer called each of several tools. The reverse is whether the answer called any of them."""
+    called_names = set[str]()
+    for step in called_steps:
+        called_names.update(name.lower() for name in step.names)
+
+    used = []
+    unused = []
+    for pattern in patterns:
+        # Most patterns are plain names, which are quick to look up.
+        if pattern.lower() in called_names or any(step.fits(pattern) for step in called_steps):
+            used.append(pattern)
+        else:
+            unused.append(pattern)
+
+    reason = f"the answer called {', '.join(used)}"
+    if unused:
+        reason = f"the answer did not call {', '.join(unused)}"
+    reverse_reason = f"the answer called {', '.join(used) or 'none of these tools'}"
+    reverse = _verdict(bool(used), reverse_reason, called_steps)
+    return replace(_verdict(not unused, reason, called_steps), reverse=reverse)
 
 
 class _Sequence(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     mode: Literal["in_order", "exact"] = "in_order"
-    steps: list[_Wanted] = Field(min_length=1)
+    steps: list[_WantedTool] = Field(min_length=1)
 
 
 @assertion("trajectory:tool-sequence")
@@ -155,25 +167,32 @@ class ToolSequence(CallsEvaluator):
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        called = list_steps(transcript)
-        wanted = self.value.steps
+        called_steps = list_steps(transcript)
         if self.value.mode == "exact":
-            same = len(called) == len(wanted) and all(
-                one.fits(step) for one, step in zip(wanted, called, strict=True)
-            )
-            names = ", ".join(one.label for one in wanted)
-            return _verdict(same, f"the sequence is {'' if same else 'not '}{names}", called)
-        left = iter(wanted)
-        awaited = next(left, None)
-        for step in called:
-            if awaited and awaited.fits(step):
-                awaited = next(left, None)
-        reason = (
-            f"{awaited.label} was not called in its place"
-            if awaited
-            else "all were called in order"
-        )
-        return _verdict(not awaited, reason, called)
+            return _grade_exact_sequence(self.value.steps, called_steps)
+        return _grade_order(self.value.steps, called_steps)
+
+
+def _grade_exact_sequence(tools: Sequence[_Tool], called_steps: Sequence[Step]) -> Verdict:
+    """Whether the answer called exactly these tools in this order."""
+    is_same = len(called_steps) == len(tools)
+    if is_same:
+        is_same = all(tool.fits(step) for tool, step in zip(tools, called_steps, strict=True))
+    names = ", ".join(tool.label for tool in tools)
+    reason = f"the sequence is {names}" if is_same else f"the sequence is not {names}"
+    return _verdict(is_same, reason, called_steps)
+
+
+def _grade_order(tools: Sequence[_Tool], called_steps: Sequence[Step]) -> Verdict:
+    """Whether the answer called these tools in this order, with any other calls in between."""
+    next_tools = list(tools)
+    for step in called_steps:
+        if next_tools and next_tools[0].fits(step):
+            next_tools.pop(0)
+    if next_tools:
+        reason = f"{next_tools[0].label} was not called in its place"
+        return _verdict(False, reason, called_steps)
+    return _verdict(True, "all were called in order", called_steps)
 
 
 class _Arguments(_Tool):
@@ -184,7 +203,7 @@ class _Arguments(_Tool):
     ignore: Annotated[list[FilledText], BeforeValidator(to_list)] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _expects(self) -> Self:
+    def _check_arguments(self) -> Self:
         if not {"args", "arguments"} & self.model_fields_set:
             raise ValueError("has no `args`")
         return self
@@ -193,55 +212,59 @@ class _Arguments(_Tool):
     def expected(self) -> Any:
         return self.args if "args" in self.model_fields_set else self.arguments
 
-    def takes(self, actual: Any) -> bool:
-        """Whether arguments are the expected ones, apart from what is ignored or has its default."""
-        if _is_map(actual):
-            actual = {
-                k: v
-                for k, v in self._kept(actual).items()
-                if not (k in self.defaults and _same(v, self.defaults[k]))
-            }
-        expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
-        return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
+    def fits_arguments(self, actual: Any) -> bool:
+        """Whether arguments are as expected. Ignored arguments and arguments with their default do not matter."""
+        expected = self.expected
+        if isinstance(expected, Mapping):
+            expected = self._without_ignored(expected)
+        if isinstance(actual, Mapping):
+            actual = self._without_defaults(self._without_ignored(actual))
+        if self.mode == "exact":
+            return _is_same(actual, expected)
+        return _contains(actual, expected)
 
-    def _kept(self, arguments: JsonObject) -> JsonObject:
-        patterns = [entry for entry in self.ignore if set(entry) & set("*?")]
-        ignored = {
-            key
-            for key in arguments
-            if key in self.ignore or any(matches_pattern(key, entry) for entry in patterns)
-        }
-        return {key: value for key, value in arguments.items() if key not in ignored}
+    def _without_ignored(self, arguments: JsonObject) -> JsonObject:
+        patterns = [entry for entry in self.ignore if "*" in entry or "?" in entry]
+        remaining = {}
+        for key, value in arguments.items():
+            is_ignored = key in self.ignore or any(
+                matches_pattern(key, pattern) for pattern in patterns
+            )
+            if not is_ignored:
+                remaining[key] = value
+        return remaining
+
+    def _without_defaults(self, arguments: JsonObject) -> JsonObject:
+        remaining = {}
+        for key, value in arguments.items():
+            has_default = key in self.defaults and _is_same(value, self.defaults[key])
+            if not has_default:
+                remaining[key] = value
+        return remaining
 
 
-def _is_map(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _same(actual: Any, expected: Any) -> bool:
-    """Equal as JSON: true is not 1."""
-    if _is_map(actual) and _is_map(expected):
-        return actual.keys() == expected.keys() and all(
-            _same(actual[key], expected[key]) for key in expected
-        )
+def _is_same(actual: Any, expected: Any) -> bool:
+    """Whether two values are equal as JSON, where true is not 1."""
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if actual.keys() != expected.keys():
+            return False
+        return all(_is_same(actual[key], expected[key]) for key in expected)
     if isinstance(actual, list) and isinstance(expected, list):
-        return len(actual) == len(expected) and all(map(_same, actual, expected))
+        return len(actual) == len(expected) and all(map(_is_same, actual, expected))
     return isinstance(actual, bool) == isinstance(expected, bool) and bool(actual == expected)
 
 
-def _holds(actual: Any, expected: Any) -> bool:
-    """Every member that is expected is there, at any depth; lists are as long as expected."""
-    if _is_map(expected):
-        return _is_map(actual) and all(
-            key in actual and _holds(actual[key], item) for key, item in expected.items()
-        )
+def _contains(actual: Any, expected: Any) -> bool:
+    """Whether a value has every expected member, at any depth. Lists must have the expected length."""
+    if isinstance(expected, Mapping):
+        if not isinstance(actual, Mapping):
+            return False
+        return all(key in actual and _contains(actual[key], expected[key]) for key in expected)
     if isinstance(expected, list):
-        return (
-            isinstance(actual, list)
-            and len(actual) == len(expected)
-            and all(map(_holds, actual, expected))
-        )
-    return _same(actual, expected)
+        if not isinstance(actual, list) or len(actual) != len(expected):
+            return False
+        return all(map(_contains, actual, expected))
+    return _is_same(actual, expected)
 
 
 @assertion("trajectory:tool-args-match")
@@ -252,20 +275,24 @@ class ToolArgsMatch(CallsEvaluator):
     """The tool and its arguments: `{name: TOOL, args: {...}, mode: partial or exact}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """One call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
-        called = list_steps(transcript)
-        fitting = [step for step in called if self.value.fits(step)]
-        if any(self.value.takes(step.arguments) for step in fitting):
-            return _verdict(True, f"{self.value.label} was called with these arguments", called)
-        unread = next((step.parse_error for step in fitting if step.parse_error), "")
-        if unread and not isinstance(self.value.expected, str):  # a text is compared with a text
-            raise NoVerdict(unread)
-        fault = "was called with other arguments" if fitting else "was not called"
-        return _verdict(False, f"{self.value.label} {fault}", called)
+        """One call that fits is enough. Raises NoVerdict if only unreadable arguments might fit."""
+        tool = self.value
+        all_steps = list_steps(transcript)
+        tool_steps = [step for step in all_steps if tool.fits(step)]
+        if any(tool.fits_arguments(step.arguments) for step in tool_steps):
+            return _verdict(True, f"{tool.label} was called with these arguments", all_steps)
+
+        # An expected text is compared with arguments that are not JSON as well.
+        if not isinstance(tool.expected, str):
+            for step in tool_steps:
+                if step.parse_error:
+                    raise NoVerdict(step.parse_error)
+        fault = "was called with other arguments" if tool_steps else "was not called"
+        return _verdict(False, f"{tool.label} {fault}", all_steps)
 
 
 class _Steps(Bounds):
-    type: Annotated[list[str] | None, BeforeValidator(_kinds)] = None
+    type: Annotated[list[str] | None, BeforeValidator(_check_kinds)] = None
     name: str = ""
     pattern: str = ""
     min: Count | None = None
@@ -280,13 +307,13 @@ class StepCount(CallsEvaluator):
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        wanted = self.value
+        counted = self.value
+        pattern = counted.pattern or counted.name
         all_steps = list_steps(transcript)
-        pattern = wanted.pattern or wanted.name
-        found = [
-            step
-            for step in all_steps
-            if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))
-        ]
-        limit = missed_bound(len(found), wanted.min, wanted.max)
-        return _verdict(not limit, f"the count of steps is {len(found)}{limit}", all_steps)
+        count = 0
+        for step in all_steps:
+            has_kind = not counted.type or step.kind in counted.type
+            if has_kind and (not pattern or step.fits(pattern)):
+                count += 1
+        missed = missed_bound(count, counted.min, counted.max)
+        return _verdict(not missed, f"the count of steps is {count}{missed}", all_steps)

@@ -1,6 +1,6 @@
 """turn-relevancy: whether each answer of a conversation fits the messages before it.
 
-Score: relevant answers / all answers. Each answer is judged in a window of at most ``window_size`` exchanges. No modes.
+Score: relevant answers / all answers. Each answer is judged in a window of at most ``window_size`` exchanges. Modes: those of ``Metric``.
 Source: https://deepeval.com/docs/metrics-turn-relevancy, ``deepeval/metrics/turn_relevancy/``.
 """
 

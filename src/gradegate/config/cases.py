@@ -127,7 +127,8 @@ class CaseReader(Struct, frozen=True):
 
         settings = {}
         for key, value in (keys.model_extra or {}).items():
-            if cure := unknown_keys.cure_for_removed_key("options", key):
+            cure = unknown_keys.cure_for_removed_key("options", key)
+            if cure:
                 place = origin_of(self.file, test, "options", key)
                 self.reader.say(f"unknown key `{key}`", place, cure)
             else:
@@ -214,6 +215,7 @@ class CaseReader(Struct, frozen=True):
         return Verbatim(text.strip()) if self.inline else text
 
     def _read_rubric_prompt(self, written: Any, origin: Origin) -> Any:
+        """A rubric with the content of the files that it names, at any depth. Raises ConfigError."""
         if isinstance(written, str) and written.startswith("file://"):
             return self.reader.source.read_text(written, origin)
         if isinstance(written, Mapping):
@@ -224,6 +226,7 @@ class CaseReader(Struct, frozen=True):
 
 
 def _read_quarantine(until: date, origin: Origin) -> Quarantine:
+    """The quarantine of a flaky test. Raises ConfigError if it would last too long."""
     days = (until - datetime.now(UTC).date()).days
     if days > MAX_QUARANTINE_DAYS:
         what = f"`flaky` is {days} days ahead, but a quarantine lasts at most {MAX_QUARANTINE_DAYS}"
@@ -246,6 +249,7 @@ def template_notes(templates: Any, file: str) -> Iterator[Note]:
 
 
 def _template_mistakes(template: JsonObject, file: str) -> Iterator[str]:
+    """What is wrong with a template, as a clause with its cure."""
     try:
         written = unknown_keys.without_idle_keys(AssertionKeys, template, file, [])
         keys = AssertionKeys.model_validate(written)
@@ -272,6 +276,7 @@ class ImageKeys(BaseModel):
 
 
 def _as_list(value: Any) -> Any:
+    """A text as a list with this text, and null as an empty list."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value

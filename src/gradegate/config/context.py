@@ -1,4 +1,4 @@
-"""What a run knows of its surroundings. It is found out once, when the run starts, and passed down."""
+"""What a run knows of its surroundings. A `Context` is built once, when the run starts, and passed down."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -187,7 +187,8 @@ def build_context(
 @cache
 def known_vendors() -> tuple[Vendor, ...]:
     """The vendors of all provider plug-ins, each once."""
-    return tuple({getattr(build, "vendor", Vendor()): None for _, build in PROVIDERS})
+    vendors = [getattr(build, "vendor", Vendor()) for _, build in PROVIDERS]
+    return tuple(dict.fromkeys(vendors))
 
 
 def is_vendors_key(name: str) -> bool:

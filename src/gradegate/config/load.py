@@ -10,12 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gradegate.config import code as scripts
-from gradegate.config import test_files as testfiles
+from gradegate.config.code import config_from_program
 from gradegate.config.context import Context
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.keys import ConfigKeys, key_names
 from gradegate.config.overrides import apply_overrides
+from gradegate.config.test_files import TABLES, read_table
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
@@ -95,10 +95,10 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
 
-    if path.suffix in testfiles.TABLES:
-        content = testfiles.read_table(raw, name)
+    if path.suffix in TABLES:
+        content = read_table(raw, name)
     elif is_javascript(path.name):
-        exported = scripts.config_from_program(path, workspace, Origin(name))
+        exported = config_from_program(path, workspace, Origin(name))
         content = document.resolved(exported, name)
     else:
         content = document.resolved(raw, name)
@@ -128,9 +128,9 @@ def _find_dialect(content: Any) -> Dialect | None:
 
 
 def _unknown_file(path: Path, raw: bytes, content: Any, name: str) -> ConfigError:
-    """Say why no dialect recognises a file: it is empty, of a removed kind, has a misspelt key, or is no config."""
-    lines = map(bytes.strip, raw.splitlines())
-    if not any(line and not line.startswith(b"#") for line in lines):
+    """The error for a file that no dialect recognises: it is empty, of a removed kind, has a misspelt key, or is no config."""
+    lines = [line.strip() for line in raw.splitlines()]
+    if all(not line or line.startswith(b"#") for line in lines):
         cure = "write `prompts`, `providers` and `tests` into it"
         return ConfigError.at("the file is empty", Origin(name), cure)
 
@@ -140,7 +140,8 @@ def _unknown_file(path: Path, raw: bytes, content: Any, name: str) -> ConfigErro
 
     if isinstance(content, dict):
         for key in content:
-            if meant := near_miss(key, key_names(ConfigKeys)):
+            meant = near_miss(key, key_names(ConfigKeys))
+            if meant:
                 origin = document.origin_of(name, content, key)
                 return ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
 
@@ -232,7 +233,8 @@ def _default_config(folder: Path, written: str = "") -> Path:
             return folder / name
     where = f"in the folder `{written}`" if written else "here"
     cure = "write one with `gradegate init`, or name yours: <--config FILE>"
-    if neighbor := _neighbor_with_config(folder):
+    neighbor = _neighbor_with_config(folder)
+    if neighbor:
         cure = f"there is one in `{neighbor}`: <--config {os.path.join(written, neighbor)}>"  # noqa: PTH118  # `..` stays
     raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)
 

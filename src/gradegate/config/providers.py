@@ -35,7 +35,8 @@ def read_providers(
 
     A cure shows a mapping as ``form % mapping``.
     """
-    if reference := _file_reference(written):
+    reference = _file_reference(written)
+    if reference:
         file = _load_file(reference, written, source, origin)
         return read_providers(file.content, source, file.origin)
     if isinstance(written, str):
@@ -73,11 +74,11 @@ def read_graders(written: Any, source: Source, origin: Origin) -> Graders:
     if isinstance(written, Mapping):
         if "id" not in written and any(kind in written for kind in KINDS):
             return _read_graders_by_kind(written, source, origin)
-        wrong = _missing_id(_with_id(written), _origin_of(written, origin), "provider: %s")
-        if wrong:
-            # A mistake only if something is graded by it. Otherwise a note says that it is ignored.
-            source.idle.append(Idle("provider without an id", wrong.origin or origin))
-            return {"*": ProviderSpec("", wrong=wrong)}
+        mistake = _missing_id(_with_id(written), _origin_of(written, origin), "provider: %s")
+        if mistake:
+            # It counts only if this provider grades something. Otherwise a note says that the provider is ignored.
+            source.idle.append(Idle("provider without an id", mistake.origin or origin))
+            return {"*": ProviderSpec("", wrong=mistake)}
     return {"*": read_providers(written, source, origin, "provider: %s")[0]}
 
 
@@ -105,8 +106,9 @@ def _origin_of(written: Any, origin: Origin) -> Origin:
 
 def _read_mapping(written: JsonObject, source: Source, origin: Origin, form: str) -> ProviderSpec:
     written = _with_id(written)
-    if wrong := _missing_id(written, origin, form):
-        raise ConfigError(wrong)
+    mistake = _missing_id(written, origin, form)
+    if mistake:
+        raise ConfigError(mistake)
     if "transformResponse" in written:
         what = "`transformResponse` belongs into `config` of the provider"
         raise ConfigError.at(what, origin, "move it there")
@@ -236,7 +238,8 @@ def read_env_block(
     """
     drawn = {}
     for name, text in written.items():
-        if variables := variables_shown(text, env, origin):
+        variables = variables_shown(text, env, origin)
+        if variables:
             drawn[name] = variables
     return _fill_in(written, env, origin, missing), drawn
 
@@ -281,7 +284,8 @@ def _fill_in(value: Any, env: Environment, origin: Origin, missing: list[Mistake
 
     variables = dict.fromkeys(names.unset, STAND_IN)
     for name in names.shown:
-        if text := env.get(name):
+        text = env.get(name)
+        if text:
             variables[name] = text
     try:
         return render_env(value, variables)
@@ -308,9 +312,9 @@ def _file_reference(written: Any) -> str:
 
 def _load_file(reference: str, written: Any, source: Source, origin: Origin) -> _File:
     """Load the file that a provider names. Raises ConfigError."""
-    others = {*written} - {"id"} if isinstance(written, Mapping) else ()
-    if others:
-        what = f"`{min(map(str, others))}` beside `id: {reference}` has no effect: the file defines the provider"
+    if isinstance(written, Mapping) and len(written) > 1:
+        key = min(str(key) for key in written if key != "id")
+        what = f"`{key}` beside `id: {reference}` has no effect: the file defines the provider"
         raise ConfigError.at(what, _origin_of(written, origin), "write it into the file")
     name = source.name(reference, origin)
     content = document.read(source.read(reference, origin), name)
@@ -328,7 +332,8 @@ def _load_file(reference: str, written: Any, source: Source, origin: Origin) -> 
 
 def _read_labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     """Read whatever a config names as a target, even code. Nothing is run, filled in or checked. Raises ConfigError."""
-    if reference := _file_reference(written):
+    reference = _file_reference(written)
+    if reference:
         file = _load_file(reference, written, source, origin)
         return _read_labels(file.content, source, file.origin)
     if isinstance(written, str):

@@ -98,7 +98,7 @@ def to_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def split_commas(value: Any) -> Any:
+def split_list(value: Any) -> Any:
     """A list as it is, a text as the list of its parts between commas."""
     return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 

@@ -15,12 +15,12 @@ _MIN_CHANCE = 0.0001  # below it, figures say nothing more
 
 
 def format_count(number: int, noun: str) -> str:
-    """``1 case``, ``2,000 cases``."""
+    """Write a number with its noun, in the plural unless the number is 1: ``1 case``, ``2,000 cases``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def list_some(names: Sequence[str], number: int, noun: str = "") -> str:
-    """List names, and say how many of that number they leave out: ``a, b and 3 more``, ``a, b and 3 more files``."""
+    """List names, and how many of ``number`` are left out: ``a, b and 3 more``, or with a noun ``a, b and 3 more files``."""
     text = ", ".join(names)
     omitted = number - len(names)
     if not omitted:
@@ -30,7 +30,7 @@ def list_some(names: Sequence[str], number: int, noun: str = "") -> str:
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """Write a number with at most so many decimals. Very large and very small numbers get an exponent."""
+    """Write a number with at most ``digits`` decimals. Very large and very small numbers get an exponent."""
     if value == 0 or 10.0**-digits <= abs(value) < 1e15:
         return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
     return f"{value:.{max(digits, 1)}g}"
@@ -43,7 +43,7 @@ def format_dollars(usd: float) -> str:
 
 
 def format_percent(share: float, digits: int = 1) -> str:
-    """Write a share from 0 to 1 in per cent."""
+    """Write a share from 0 to 1 in per cent, with at most so many decimals: ``0.5`` is ``50%``."""
     return f"{format_number(share * 100, digits)}%"
 
 
@@ -56,7 +56,7 @@ def format_chance(share: float) -> str:
 
 
 def format_scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
-    """Write a score and its limit with as many decimals as show the difference."""
+    """Write a score and its limit, as a pair of texts with as many decimals as show the difference."""
     if scale == 1:
         return _format_pair(format_number, score, limit, range(4, 18))
     return format_scaled(score, scale), format_scaled(limit, scale)
@@ -161,7 +161,7 @@ def meets(score: float | Fraction, limit: float | Fraction, tolerance: float = 0
 
 
 def exact_mean(scores: Iterable[float | Fraction]) -> Fraction:
-    """The exact arithmetic mean. Raises ZeroDivisionError for no scores."""
+    """The arithmetic mean of decimal numbers, without rounding. Raises ZeroDivisionError for no scores."""
     return weighted_mean((score, 1) for score in scores)
 
 

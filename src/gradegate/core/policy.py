@@ -72,7 +72,7 @@ class CaseRuns(NamedTuple):
 
     whole: Runs
     plain: int = 1  # how often `repeat` has it asked
-    own: bool = False  # the test says it, so that it holds for every rule
+    is_from_test: bool = False  # the test itself says it, so every rule counts its runs as a whole
 
 
 class Quarantine(NamedTuple):
@@ -276,7 +276,7 @@ LIMITS: dict[str, Limit] = {
 
 
 def limit_key(name: str) -> str:
-    """How configs write the field of a limit: ``min-pass-rate``."""
+    """The key of a limit in a config, from the name of its field: ``min_pass_rate`` is ``min-pass-rate``."""
     return name.replace("_", "-")
 
 

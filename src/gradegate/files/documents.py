@@ -407,5 +407,5 @@ def _count_repeated(value: Any) -> int:
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates as escapes, so that it is valid UTF-8; everything else stays."""
+    """Write lone surrogates of a text as escapes, so that the text can be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

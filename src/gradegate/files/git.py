@@ -42,7 +42,7 @@ def commit_of(folder: Path, environment: Environment) -> str:
 
 
 def repository_of(folder: Path) -> Path | None:
-    """The nearest folder upwards with a ``.git``."""
+    """The folder itself or its nearest parent that contains ``.git``. None outside of a repository."""
     for parent in (folder, *folder.parents):
         if (parent / ".git").exists():
             return parent
@@ -50,9 +50,9 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def files_checked_out(path: Path, repository: Path | None = None) -> dict[bytes, bytes]:
-    """The objects of the checked-out commit at this path, in it, and of links on the way, by their paths.
+    """Object ids of the checked-out commit by path: of this path, of all files below, and of links on the way.
 
-    The repository is the one around the path, unless it is given. If the index, which lists what is checked out, is damaged,
+    Without ``repository`` the repository around the path is searched. If the index, which lists what is checked out, is damaged,
     the result is not empty: https://git-scm.com/docs/index-format
     """
     root = repository or repository_of(path.parent)
@@ -80,7 +80,7 @@ def files_checked_out(path: Path, repository: Path | None = None) -> dict[bytes,
 
 
 def head_of(root: Path) -> str:
-    """The commit that is checked out in a work tree, an empty string if its files do not say.
+    """The full hash of the commit that is checked out in a work tree. An empty string if the files of git do not say.
 
     Format: https://git-scm.com/docs/gitrepository-layout (HEAD, refs, packed-refs; a linked work tree has a file `.git`).
     """

@@ -86,7 +86,7 @@ class Place(FrozenStruct):
 
 @contextmanager
 def replacing(place: Place) -> Iterator[TextIO]:
-    """A text file that replaces the one at the place if the block ends without an exception. Raises OSError."""
+    """Open a new text file. It replaces the file at the place if the block ends without an exception. Raises OSError."""
     folder = opened_folder(place)
     name = place.parts[-1]
     shown = "/".join(place.parts)

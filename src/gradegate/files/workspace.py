@@ -246,7 +246,7 @@ class TooMany(ValueError):
 
 
 def searched(pattern: Path) -> Path:
-    """The folder that a pattern looks into: the parts before the first one with a wildcard."""
+    """The folder in which a glob pattern searches: all parts of the path before the first wildcard."""
     return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
 
 

@@ -14,16 +14,8 @@ from gradegate.results.baseline import (
     case_status,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
-from gradegate.results.rows import (
-    AnswerId,
-    GradeId,
-    Row,
-    counts_case,
-    open_in_case,
-    open_in_grade,
-    runs_by_case,
-    selects_grade,
-)
+from gradegate.results.open_failures import open_in_case, open_in_grade
+from gradegate.results.rows import AnswerId, GradeId, Row, counts_case, runs_by_case, selects_grade
 from gradegate.structs import FrozenStruct, replace
 
 
@@ -49,7 +41,7 @@ def conclude_runs(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
 
 def runs_required(rule: Rule | None, needs: CaseRuns) -> Runs:
     """How many runs of a case a rule requires to pass. Without a rule, what the case as a whole requires."""
-    if rule is None or needs.own:
+    if rule is None or needs.is_from_test:
         return needs.whole
     runs = rule.runs or Runs(needs.plain, needs.plain)
     return replace(runs, of=runs.of or needs.plain)

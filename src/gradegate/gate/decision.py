@@ -27,14 +27,8 @@ from gradegate.results.gate_changes import (
     guard_reason,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
-from gradegate.results.rows import (
-    AnswerId,
-    Row,
-    leaf_grades,
-    runs_by_case,
-    selects_grade,
-    unconfirmed_positions,
-)
+from gradegate.results.open_failures import unconfirmed_positions
+from gradegate.results.rows import AnswerId, Row, leaf_grades, runs_by_case, selects_grade
 from gradegate.results.run_result import (
     NO_POWER,
     Counts,
@@ -248,12 +242,12 @@ def _conclude(
 
     # 2. Do errors or missing grades leave the decision open?
     reason_open = _reason_inconclusive(run, blocking, errors)
-    if reason_open:
+    if reason_open is not None:
         return GateOutcome.INCONCLUSIVE, reason_open
 
     # 3. Is there something that people should read?
     reason_to_read = _reason_advisory(run, rules, changes)
-    if reason_to_read:
+    if reason_to_read is not None:
         return GateOutcome.ADVISORY, reason_to_read
 
     # 4. Do all blocking rules wait for the first baseline or history?
@@ -271,8 +265,8 @@ def _conclude(
 
 def _reason_inconclusive(
     run: RunResult, blocking: Iterable[RuleResult], errors: ErrorWeight
-) -> str:
-    """Why the decision is open although no blocking rule is missed. Empty if it is not open."""
+) -> str | None:
+    """Why the decision is open although no blocking rule is missed. None if it is not open."""
     cut_short = _reason_cut_short(run)
     if cut_short:
         return cut_short
@@ -292,11 +286,13 @@ def _reason_inconclusive(
     for row in run.rows:
         if row.suite not in graded_suites:
             return f"nothing could be graded in {row.suite}"
-    return ""
+    return None
 
 
-def _reason_advisory(run: RunResult, rules: Sequence[RuleResult], changes: GateChanges) -> str:
-    """What people should read although nothing blocks. Empty if there is nothing."""
+def _reason_advisory(
+    run: RunResult, rules: Sequence[RuleResult], changes: GateChanges
+) -> str | None:
+    """What people should read although nothing blocks. None if there is nothing."""
     if changes.has_weakening and not changes.approved:
         return describe_changes(changes)
 
@@ -320,7 +316,7 @@ def _reason_advisory(run: RunResult, rules: Sequence[RuleResult], changes: GateC
         return _join_reasons(tolerant)
     if not blocking:
         return "everything passed, but nothing can block: every assertion is advisory"
-    return ""
+    return None
 
 
 def _count_advisory_findings(rows: Iterable[Row], rules: Sequence[RuleResult]) -> int:

@@ -14,9 +14,10 @@ from gradegate.gate.case_runs import (
     runs_required,
 )
 from gradegate.results.baseline import PRE_EXISTING, case_status
-from gradegate.results.case_outcome import mean_obstacle
+from gradegate.results.case_outcome import reason_without_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.rows import Row, counts_case, is_unconfirmed, leaf_grades, selects_grade
+from gradegate.results.open_failures import is_unconfirmed
+from gradegate.results.rows import Row, counts_case, leaf_grades, selects_grade
 from gradegate.results.run_result import Counts, RuleResult, RunResult
 from gradegate.structs import FrozenStruct, replace
 
@@ -133,7 +134,7 @@ def _reason_undecidable(
     if too_few or rule.min_score is None:
         return too_few
     for grade in grades:
-        obstacle = mean_obstacle(grade)
+        obstacle = reason_without_mean(grade)
         if obstacle:
             return obstacle
     return ""

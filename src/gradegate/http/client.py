@@ -174,7 +174,7 @@ class Client:
             self.guard.check_credential(method, url, headers, added_fields)
             request = replace(request, headers={**added_fields, **headers})
             response = self._send(request, key, seconds, call.model if call else None)
-            if response.status != UNAUTHORIZED or not credential.may_renew(fields):
+            if response.status != UNAUTHORIZED or not credential.discard_refused(fields):
                 break
 
         model_at_host = f"{call.model[0]} at {request.host}" if call else request.host
@@ -182,7 +182,7 @@ class Client:
             credential.record_success(fields)
             self.live_models.add(model_at_host)
         else:
-            response = replace(response, asked=model_at_host)
+            response = replace(response, refusing_model=model_at_host)
         if call:
             call.record_response(response)
         if pending_url:

@@ -33,7 +33,7 @@ class Response(FrozenStruct):
     body: bytes
     host: str
     seconds: float = 0.0
-    asked: str = ""  # the model that refused the request, with its host
+    refusing_model: str = ""  # the model that refused the request, with its host
 
     @property
     def is_success(self) -> bool:

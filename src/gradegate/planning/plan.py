@@ -178,11 +178,11 @@ def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | No
 
     # The case runs as often as the largest number needs.
     whole = max(candidates, key=lambda runs: (runs.of, runs.passes))
-    return CaseRuns(whole, plain=repeat or 1, own=case.runs is not None)
+    return CaseRuns(whole, plain=repeat or 1, is_from_test=case.runs is not None)
 
 
 def _runs_of_gate(job: Job, policy: Policy) -> list[Runs]:
-    """The runs that the rules require which select the case. Those of the gate if no rule selects it."""
+    """The runs of the rules that select the case. Those of the gate if no rule selects it."""
     if policy.runs is None and not any(rule.runs for rule in policy.rules):
         return []
     assertions = [binding.assertion for binding in job.assertions] or job.case.assertions

@@ -15,11 +15,8 @@ from gradegate.http.client import Client
 from gradegate.planning.identity import UNNAMED, PlannedCall, conversation_id, planned_calls
 from gradegate.planning.plan import Job, Plan
 from gradegate.planning.planner import make_plan
-from gradegate.recordings.parsing.fields import (
-    call_identity,
-    calls_in_turns,
-    turns_of_answer,
-)
+from gradegate.recordings.parsing.fields import call_identity
+from gradegate.recordings.parsing.messages import calls_in_turns, turns_of_answer
 from gradegate.recordings.parsing.reader import load_recordings
 from gradegate.recordings.parsing.recorded_answer import RecordedAnswer, RecordedQuestion
 from gradegate.registry import suggest

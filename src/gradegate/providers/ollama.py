@@ -53,7 +53,7 @@ OPTIONS = tuple(
     "num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock embedding_only num_thread numa".split()
 )
 _MESSAGE_FORM = MessageForm("Ollama", results_by_name=True)
-BESIDE = ("format", "keep_alive", "think", "tools")
+BODY_OPTIONS = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
 
@@ -92,7 +92,7 @@ class OllamaChat(ChatApi):
             "messages": messages,
             "stream": False,
             "options": options,
-            **pick_options(config, BESIDE),
+            **pick_options(config, BODY_OPTIONS),
             **self.passthrough,
         }
 
@@ -120,7 +120,7 @@ class OllamaChat(ChatApi):
 class Ollama(ChatModel):
     """A chat model at ``{base}/api/chat``."""
 
-    options = (*OPTIONS, *BESIDE, *ACCESS, "max_tokens", "structured")
+    options = (*OPTIONS, *BODY_OPTIONS, *ACCESS, "max_tokens", "structured")
     bounded = False
     vendor = _VENDOR
     rates = (0.0, 0.0)  # nobody charges for it

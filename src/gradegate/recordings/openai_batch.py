@@ -12,7 +12,7 @@ from gradegate.files.documents import Map
 from gradegate.providers.api.chat_api import NoOutput
 from gradegate.providers.api.content import uniform_call
 from gradegate.providers.api.openai_chat import Completions, Responses
-from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing import fields, messages
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
     RecordedAnswer,
@@ -23,75 +23,79 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
 _OK = 200
-# Items of a response that are no calls, and how the others end.
-_NO_CALLS = ("message", "reasoning", "compaction", "mcp_list_tools")
-_OF_CALLS = ("_call", "_call_output")
+# Types of items in the output of a response: those that are no calls, and the endings of all others
+_OTHER_ITEMS = ("message", "reasoning", "compaction", "mcp_list_tools")
+_CALL_ENDINGS = ("_call", "_call_output")
 
 
 def recognises(row: Map) -> bool:
-    """A ``custom_id`` with a response or an error."""
+    """Whether a row has a ``custom_id`` with a response or an error."""
     return "custom_id" in row and ("response" in row or "error" in row)
 
 
 def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each line. Raises ConfigError."""
-    return fields.read_rows(files, _answer)
+    return fields.read_rows(files, _parse_line)
 
 
-def _answer(row: Map, origin: Origin) -> RecordedAnswer:
-    identity = row.get("custom_id")
-    if not isinstance(identity, str):
-        raise ConfigError.at(
-            "the line has no `custom_id`", origin, "give each request the id of its case"
-        )
+def _parse_line(row: Map, origin: Origin) -> RecordedAnswer:
+    call_id = row.get("custom_id")
+    if not isinstance(call_id, str):
+        cure = "give each request the id of its case"
+        raise ConfigError.at("the line has no `custom_id`", origin, cure)
+
     response = fields.as_mapping(row.get("response"))
     body = fields.as_mapping(response.get("body"))
-    error = _error(row.get("error")) or _error(body.get("error"))
-    if not error and response.get("status_code", _OK) != _OK:
-        error = f"status {response.get('status_code')}"
+    status = response.get("status_code", _OK)
+    error = _describe_error(row.get("error")) or _describe_error(body.get("error"))
+    if not error and status != _OK:
+        error = f"status {status}"
     if error:
-        return RecordedAnswer(identity, error=error, origin=origin)
-    shape = Responses("", {}) if body.get("object") == "response" else Completions("", {})
+        return RecordedAnswer(call_id, error=error, origin=origin)
+
+    api = Responses("", {}) if _is_response(body) else Completions("", {})
     try:
-        said = shape.parse_response(body)
+        reply = api.parse_response(body)
     except NoOutput as e:
-        return RecordedAnswer(identity, error=f"the API answered {e}", origin=origin)
+        return RecordedAnswer(call_id, error=f"the API answered {e}", origin=origin)
     return RecordedAnswer(
-        id=identity,
-        output=said.text,
-        tool_calls=tuple(uniform_call(call) for call in said.tool_calls),
-        untold=_untold(body, origin),
+        id=call_id,
+        output=reply.text,
+        tool_calls=tuple(uniform_call(call) for call in reply.tool_calls),
+        calls_unknown=_describe_unknown_calls(body, origin),
         usage=fields.parse_usage(fields.as_mapping(body.get("usage"))),
-        finish_reason=said.finish_reason,
+        finish_reason=reply.finish_reason,
         origin=origin,
     )
 
 
-def _untold(body: JsonObject, origin: Origin) -> str:
-    """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
-    if body.get("object") == "response":
-        kinds = (
-            str(fields.as_mapping(item).get("type")) for item in fields.as_list(body.get("output"))
-        )
-        for kind in kinds:
-            if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS):
-                item = f"an item of the type `{excerpt(kind, 60)}`"
-                return f"the response has {item}, which is not known"
+def _is_response(body: JsonObject) -> bool:
+    """Whether a body is of the Responses API, and not a chat completion."""
+    return body.get("object") == "response"
+
+
+def _describe_unknown_calls(body: JsonObject, origin: Origin) -> str:
+    """Say what in a body is unknown and might be a tool call. Empty if nothing is."""
+    if _is_response(body):
+        for item in fields.as_list(body.get("output")):
+            item_type = str(fields.as_mapping(item).get("type"))
+            if item_type not in _OTHER_ITEMS and not item_type.endswith(_CALL_ENDINGS):
+                shown = f"an item of the type `{excerpt(item_type, 60)}`"
+                return f"the response has {shown}, which is not known"
         return ""
     choices = fields.as_list(body.get("choices"))[:1]
+    first_messages = [fields.as_mapping(choice).get("message") for choice in choices]
     try:
-        fields.parse_messages(
-            [fields.as_mapping(choice).get("message") for choice in choices], origin
-        )
+        messages.parse_messages(first_messages, origin)
     except ConfigError as e:
         return e.mistakes[0].what
     return ""
 
 
-def _error(value: Any) -> str:
-    """What an error object says; empty where there is none."""
-    about = fields.as_mapping(value)
-    return str(about.get("message") or about.get("code") or value or "")
+def _describe_error(value: Any) -> str:
+    """The message of an error object, or its code; empty for no error."""
+    error = fields.as_mapping(value)
+    return str(error.get("message") or error.get("code") or value or "")
 
 
 FORMATS.register("openai-batch")(RecordingFormat("openai-batch", recognises, read))

@@ -1,12 +1,13 @@
 """OTLP: traces as JSON lines, as the collector's file exporter writes them, with GenAI or OpenInference attributes.
 
-The spans below one with the attribute ``gradegate.case`` are the answer to that call, in whichever file they stand. Without
-it, those of one trace are an answer, joined by the id of its conversation, else by the question's text.
+A span with the attribute ``gradegate.case`` names a planned call. That span and the spans below it are the answer to the
+call, in whichever file they are. A trace without this attribute is one answer. The id of its conversation or the text of
+its question finds the planned call.
 
 OTLP: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding; ``gen_ai.*``:
-https://github.com/open-telemetry/semantic-conventions-genai; ``llm.*``, ``input.value`` and their like:
-https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md. What another convention says of a tool is
-not read: then it is not known which tools were called.
+https://github.com/open-telemetry/semantic-conventions-genai; ``llm.*``, ``input.value`` and the like:
+https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md. If another convention mentions a tool, the
+tool calls of the answer are unknown.
 """
 
 import json
@@ -16,8 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.documents import Map
+from gradegate.files.documents import Map, to_json
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import (
     CASE,
@@ -30,414 +32,542 @@ from gradegate.recordings.parsing.recorded_answer import (
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
-_NANO = 1_000_000_000
-_FAILED = (2, "STATUS_CODE_ERROR")
-_READ = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-_WRITTEN = (
+_NANOSECONDS = 1_000_000_000  # of a second
+_FAILURE_CODES = (2, "STATUS_CODE_ERROR")
+
+# Names of attributes. The first one with a value counts.
+_INPUT_TOKENS = (
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.prompt_tokens",
+    "llm.token_count.prompt",
+)
+_OUTPUT_TOKENS = (
     "gen_ai.usage.output_tokens",
     "gen_ai.usage.completion_tokens",
     "llm.token_count.completion",
 )
-_SESSIONS = ("gen_ai.conversation.id", "session.id")
-_SAID = "gen_ai.output.messages"
-_DOCUMENT = ("document.content", "content", "text")
-_TOOLS = ("gen_ai.tool.name", "tool.name")
-_GIVEN = ("gen_ai.tool.call.arguments", "input.value")
-_NAMED = re.compile(
-    r"(?:execute_tool|tools/call) +(\S.*)"
-)  # the name of a span that runs a tool, by GenAI and MCP
-# What says in any convention that a span runs a tool (`traceloop.span.kind`, `mlflow.spanType`), and what tells of one.
-_KIND = re.compile(r"(?!llm\.).*(?:kind|type|name|id)", re.IGNORECASE | re.DOTALL)
-_RUNS = ("tool", "execute_tool", "tool_call", "tools/call")
-_TELLS = re.compile(
+_COST = ("llm.cost.total",)
+_SESSION_IDS = ("gen_ai.conversation.id", "session.id")
+_TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
+_TOOL_ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value")
+_OUTPUT_MESSAGES = "gen_ai.output.messages"
+_DOCUMENT_TEXTS = ("document.content", "content", "text")  # keys of a retrieved document
+
+# The name of a span that runs a tool, in GenAI and MCP
+_TOOL_SPAN_NAME = re.compile(r"(?:execute_tool|tools/call) +(\S.*)")
+# Attributes with the kind of a span in any convention, such as `traceloop.span.kind` and `mlflow.spanType`
+_KIND_ATTRIBUTE = re.compile(r"(?!llm\.).*(?:kind|type|name|id)", re.IGNORECASE | re.DOTALL)
+_TOOL_KINDS = ("tool", "execute_tool", "tool_call", "tools/call")
+# Attributes about a tool in conventions that are not read
+_FOREIGN_TOOL_ATTRIBUTE = re.compile(
     r"(?!llm\.|gen_ai\.tool\.|tool\.).*(?:tool_?call|tool\.name)", re.IGNORECASE | re.DOTALL
 )
-_EVENT = re.compile(
-    r"gen_ai\.(?:choice|assistant\.message|tool\.message)"
-)  # events that held messages once
-_CALLS = ("tool_call", "server_tool_call")
-_NO_CALLS = frozenset(
+# Events that contained messages before GenAI had attributes for messages
+_MESSAGE_EVENT = re.compile(r"gen_ai\.(?:choice|assistant\.message|tool\.message)")
+
+# Types of the parts of a message
+_CALL_PARTS = ("tool_call", "server_tool_call")
+_OTHER_PARTS = frozenset(
     "text reasoning blob file uri image audio compaction tool_call_response server_tool_call_response".split()
 )
 
-_Place = tuple[str, str]  # the trace, and the span's id, which is unique there
+
+class _SpanId(NamedTuple):
+    """Identifies a span in all files. ``span`` is unique in its trace, and empty for the parent of a root."""
+
+    trace: str
+    span: str
 
 
 class _Message(NamedTuple):
     role: str
     text: str
-    calls: list[JsonObject]
+    calls: list[JsonObject]  # in OpenAI's form
     finish_reason: str
-    strange: str  # what of it might be a call and is not known
+    unknown_part: str  # a part that might be a call and cannot be read; empty if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """One span. ``untold`` says why it may hold calls of tools that cannot be read; empty where it cannot."""
-
-    place: _Place
-    parent: _Place
-    start: int  # in nanoseconds, as the end
+    id: _SpanId
+    parent_id: _SpanId
+    start: int  # nanoseconds, like `end`
     end: int
-    attributes: JsonObject  # as plain values, those of its events among them
-    case: str  # the id of the call, where the span names one
-    question: str  # what the user said last
+    attributes: JsonObject  # as plain values, with those of the events
+    case: str  # the id of the planned call, if the span names it
+    question: str  # the last text of the user
     output: str
-    calls: list[JsonObject]  # those of its messages, in OpenAI's form
-    run: JsonObject | None  # the call that it is the run of
-    speaks: bool  # it has messages of the model
+    message_calls: list[JsonObject]  # tool calls in the messages, in OpenAI's form
+    executed_call: JsonObject | None  # the call of the tool that this span runs
+    has_output_messages: bool
     finish_reason: str
-    failure: str  # what its status says; empty where it did not fail
-    untold: str
+    failure: str  # the message of a failed span; empty if the span did not fail
+    calls_unknown: str  # why the span may contain unreadable tool calls; empty if it cannot
     origin: Origin = field(compare=False)
 
 
 def recognises(row: Map) -> bool:
-    """``resourceSpans``."""
+    """Whether a row has ``resourceSpans``."""
     return "resourceSpans" in row
 
 
 def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
-    """An answer for each group of spans that says anything; others, such as those of HTTP, are left out. Raises ConfigError."""
-    spans = _spans(files)
-    cases, above = _cases(spans)
-    groups = defaultdict(list)
-    for place, span in spans.items():
-        groups[place[0], cases.get(place, "")].append(span)
-    # What a trace holds beside its cases is no answer, but what it called may be part of one.
-    beside = {
-        trace: _beside(groups.get((trace, ""), ()), spans, above) for trace, case in groups if case
-    }
-    return [
-        answer
-        for (trace, case), group in groups.items()
-        if (case or trace not in beside) and (answer := _answer(case, group, beside.get(trace, "")))
-    ]
+    """An answer for each case and each trace without cases, unless its spans say nothing. Raises ConfigError."""
+    spans = _parse_spans(files)
+    cases = _cases_by_span(spans)
+    groups: dict[tuple[str, str], list[_Span]] = defaultdict(list)  # by trace and case
+    for span in spans.values():
+        groups[span.id.trace, cases.get(span.id, "")].append(span)
+
+    # In a trace with cases, the other spans are no answer. But one of them may show a call that belongs to an answer.
+    calls_unknown = {}  # by trace with cases
+    ancestors = _ancestors_of_cases(spans)
+    for trace, case in groups:
+        if case:
+            outside = groups.get((trace, ""), [])
+            calls_unknown[trace] = _describe_lost_calls(outside, spans, ancestors)
+
+    answers = []
+    for (trace, case), group in groups.items():
+        if not case and trace in calls_unknown:
+            continue
+        answer = _answer_from_spans(case, group, calls_unknown.get(trace, ""))
+        if answer:
+            answers.append(answer)
+    return answers
 
 
-def _spans(files: Iterable[RecordingFile]) -> dict[_Place, _Span]:
-    """The spans of all files by their places; one that was written twice is one. Raises ConfigError."""
-    spans: dict[_Place, _Span] = {}
+def _parse_spans(files: Iterable[RecordingFile]) -> dict[_SpanId, _Span]:
+    """The spans of all files. Equal copies of a span count once. Raises ConfigError."""
+    spans: dict[_SpanId, _Span] = {}
     mistakes = []
     for file in files:
-        level: Iterable[Any] = file.rows
-        for key in ("resourceSpans", "scopeSpans", "spans"):
-            level = [
-                item
-                for owner in map(fields.as_mapping, level)
-                for item in fields.as_list(owner.get(key))
-            ]
-        for written in level:
-            if isinstance(written, Map):
-                span = _span(written, file.name, f"without an id: {len(spans)}")
-                first = spans.setdefault(span.place, span)
-                if first != span:
-                    what = f"the trace has two spans of one id: the other is at {first.origin}"
-                    mistakes.append(Mistake(what, span.origin, "write each span once"))
+        for written in _span_objects(file):
+            span = _parse_span(written, file.name, f"without an id: {len(spans)}")
+            first = spans.setdefault(span.id, span)
+            if first != span:
+                what = f"the trace has two spans of one id: the other is at {first.origin}"
+                mistakes.append(Mistake(what, span.origin, "write each span once"))
     if mistakes:
         raise ConfigError(*mistakes)
     return spans
 
 
-def _cases(spans: Mapping[_Place, _Span]) -> tuple[dict[_Place, str], set[_Place]]:
-    """The case that each span, or the nearest one above it, names; and the places above spans that name one."""
-    below = defaultdict(list)
+def _span_objects(file: RecordingFile) -> Iterator[Map]:
+    for row in file.rows:
+        for resource in _items(row, "resourceSpans"):
+            for scope in _items(resource, "scopeSpans"):
+                for span in _items(scope, "spans"):
+                    if isinstance(span, Map):
+                        yield span
+
+
+def _items(owner: Any, key: str) -> Sequence[Any]:
+    """The list under a key of an object; empty if there is no such list."""
+    return fields.as_list(fields.as_mapping(owner).get(key))
+
+
+def _cases_by_span(spans: Mapping[_SpanId, _Span]) -> dict[_SpanId, str]:
+    """The case of each span: the one that it names, else that of its parent. Other spans are left out."""
+    children = defaultdict(list)
     for span in spans.values():
-        below[span.parent].append(span)
-    cases: dict[_Place, str] = {}
-    above = set()
-    named = [span for span in spans.values() if span.case]
-    for span in named:
-        place = span.parent
-        while place in spans and place not in above:
-            above.add(place)
-            place = spans[place].parent
-    for span in named:  # the list grows: below each come those that name no case of their own
-        cases[span.place] = span.case or cases[span.parent]
-        named += (inner for inner in below.get(span.place, ()) if not inner.case)
-    return cases, above
+        children[span.parent_id].append(span)
+
+    cases = {}
+    for top in spans.values():
+        if not top.case:
+            continue
+        stack = [top]
+        while stack:
+            span = stack.pop()
+            cases[span.id] = top.case
+            stack += [child for child in children[span.id] if not child.case]
+    return cases
 
 
-def _beside(others: Iterable[_Span], spans: Mapping[_Place, _Span], above: set[_Place]) -> str:
-    """Why an answer of a trace may have called tools that it does not tell, as a sentence; ``others`` belong to no case."""
-    for span in others:
-        if _calls([span]) or span.untold:
+def _ancestors_of_cases(spans: Mapping[_SpanId, _Span]) -> set[_SpanId]:
+    """The ids of all spans above those that name a case."""
+    ancestors = set()
+    for span in spans.values():
+        if not span.case:
+            continue
+        parent = spans.get(span.parent_id)
+        while parent and parent.id not in ancestors:
+            ancestors.add(parent.id)
+            parent = spans.get(parent.parent_id)
+    return ancestors
+
+
+def _describe_lost_calls(
+    outside: Iterable[_Span], spans: Mapping[_SpanId, _Span], ancestors: set[_SpanId]
+) -> str:
+    """Say why answers of a trace may lack tool calls, from the spans outside of every case. Empty if they lack none."""
+    for span in outside:
+        if span.message_calls or span.executed_call or span.calls_unknown:
             return "a span of the trace calls a tool and is below no span with the case"
-        if span.parent[1] and span.parent not in spans and span.place not in above:
+        has_lost_parent = span.parent_id.span and span.parent_id not in spans
+        if has_lost_parent and span.id not in ancestors:
             return "a span of the trace lies below one that is not there"
     return ""
 
 
-def _answer(case: str, group: Sequence[_Span], beside: str) -> RecordedAnswer | None:
-    ordered = sorted(group, key=lambda span: (span.start, -span.end))
-    places = {span.place for span in ordered}
-    root = next((span for span in ordered if span.parent not in places), ordered[0])
-    output = root.output or fields.first_text(span.output for span in reversed(ordered))
-    question = root.question or fields.first_text(span.question for span in ordered)
-    if not case and not output and not question:
+# --- from spans to an answer ----------------------------------------------------------------------------------
+
+
+def _answer_from_spans(case: str, group: Iterable[_Span], lost_calls: str) -> RecordedAnswer | None:
+    """The answer to a case, or of a trace if the case is empty. None if the spans of a trace say nothing."""
+    spans = sorted(group, key=lambda span: (span.start, -span.end))
+    root = _find_root(spans)
+    question = root.question or fields.first_text(span.question for span in spans)
+    output = root.output or fields.first_text(span.output for span in reversed(spans))
+    if not case and not question and not output:
         return None
-    session = fields.first_text(
-        span.attributes.get(name, "") for span in ordered for name in _SESSIONS
-    )
-    seconds = (root.end - root.start) / _NANO
-    tokens = {
-        "prompt_tokens": _total(root, ordered, _READ),
-        "completion_tokens": _total(root, ordered, _WRITTEN),
-    }
-    cost = _total(root, ordered, ("llm.cost.total",))
-    calls = _calls(ordered)
+
+    tool_calls = _merge_calls(spans)
+    # If a model spoke and called no tool, it is known that there are no calls.
+    has_known_calls = bool(tool_calls) or any(span.has_output_messages for span in spans)
+    error = root.failure
+    if not error and not output and not tool_calls:
+        error = "the spans hold no output"
+    documents = []
+    for span in spans:
+        documents += _retrieved_texts(span.attributes)
+
     return RecordedAnswer(
         id=case,
-        question=None if case else RecordedQuestion(question, session=str(session)),
+        question=None if case else RecordedQuestion(question, session=_find_session(spans)),
         output=output,
-        error=root.failure or ("" if output or calls else "the spans hold no output"),
-        tool_calls=calls if calls or any(span.speaks for span in ordered) else None,
-        untold=fields.first_text(span.untold for span in ordered) or beside,
-        retrieval_context=tuple(
-            dict.fromkeys(text for span in ordered for text in _documents(span.attributes))
-        ),
-        usage=fields.parse_usage(tokens, cost, seconds if root.start and seconds >= 0 else None),
-        finish_reason=fields.first_text(span.finish_reason for span in reversed(ordered)),
+        error=error,
+        tool_calls=tool_calls if has_known_calls else None,
+        calls_unknown=fields.first_text(span.calls_unknown for span in spans) or lost_calls,
+        retrieval_context=tuple(dict.fromkeys(documents)),
+        usage=_measure_usage(root, spans),
+        finish_reason=fields.first_text(span.finish_reason for span in reversed(spans)),
         origin=root.origin,
     )
 
 
-def _calls(spans: Sequence[_Span]) -> tuple[JsonObject, ...]:
-    """The tool calls of the models' messages, and those of spans of tools that no message has."""
-    asked = [call for span in spans for call in span.calls]
-    names = {call["function"]["name"] for call in asked}
-    ran = [span.run for span in spans if span.run and span.run["function"]["name"] not in names]
-    calls = {}  # several spans may tell of one call
-    for call in asked + ran:
+def _find_root(spans: Sequence[_Span]) -> _Span:
+    """The first span whose parent is not among the spans. If they form a circle, the first one."""
+    ids = {span.id for span in spans}
+    for span in spans:
+        if span.parent_id not in ids:
+            return span
+    return spans[0]
+
+
+def _find_session(spans: Iterable[_Span]) -> str:
+    """The id of the conversation; empty if no span names one."""
+    for span in spans:
+        for name in _SESSION_IDS:
+            if span.attributes.get(name):
+                return str(span.attributes[name])
+    return ""
+
+
+def _merge_calls(spans: Sequence[_Span]) -> tuple[JsonObject, ...]:
+    """The tool calls of messages, and those of spans that run a tool which no message calls. Each call once."""
+    calls = []
+    for span in spans:
+        calls += span.message_calls
+    names = {call["function"]["name"] for call in calls}
+    for span in spans:
+        if span.executed_call and span.executed_call["function"]["name"] not in names:
+            calls.append(span.executed_call)
+
+    unique_calls = {}
+    for call in calls:
         name, arguments = fields.call_identity(call)
-        calls[(call["id"], name) if call["id"] else ("", name, arguments)] = call
-    return tuple(calls.values())
+        key = (call["id"], name) if call["id"] else ("", name, arguments)
+        unique_calls[key] = call
+    return tuple(unique_calls.values())
 
 
-def _total(root: _Span, ordered: Iterable[_Span], names: Sequence[str]) -> float | None:
-    """What the first span says of the whole, else the sum of the others."""
-    whole = fields.first_number(root.attributes, names)
-    if whole is not None:
-        return whole
-    parts = [fields.first_number(span.attributes, names) for span in ordered if span is not root]
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
+def _measure_usage(root: _Span, spans: Iterable[_Span]) -> Usage:
+    seconds = (root.end - root.start) / _NANOSECONDS
+    tokens = {
+        "prompt_tokens": _sum_attribute(_INPUT_TOKENS, root, spans),
+        "completion_tokens": _sum_attribute(_OUTPUT_TOKENS, root, spans),
+    }
+    cost = _sum_attribute(_COST, root, spans)
+    return fields.parse_usage(tokens, cost, seconds if root.start and seconds >= 0 else None)
 
 
-def _documents(attributes: JsonObject) -> Iterator[str]:
-    """The texts that were retrieved."""
-    for item in (
-        *_indexed(attributes, "retrieval.documents"),
-        *(_list(attributes.get("gen_ai.retrieval.documents")) or ()),
-    ):
-        text = next(
-            (it for name in _DOCUMENT if isinstance(it := fields.as_mapping(item).get(name), str)),
-            "",
-        )
-        if text.strip():
-            yield text
+def _sum_attribute(names: Sequence[str], root: _Span, spans: Iterable[_Span]) -> float | None:
+    """The number that the root has for all spans, else the sum of the others. None without numbers."""
+    total = fields.first_number(root.attributes, names)
+    if total is not None:
+        return total
+    numbers = [fields.first_number(span.attributes, names) for span in spans]
+    parts = [number for number in numbers if number is not None]
+    return sum(parts) if parts else None
+
+
+def _retrieved_texts(attributes: JsonObject) -> list[str]:
+    """The texts of retrieved documents, without blank ones."""
+    documents: list[Any] = _unflatten_list(attributes, "retrieval.documents")
+    documents += _parse_list(attributes.get("gen_ai.retrieval.documents")) or []
+    texts = []
+    for document in documents:
+        values = [fields.as_mapping(document).get(key) for key in _DOCUMENT_TEXTS]
+        strings = [value for value in values if isinstance(value, str)]
+        if strings and strings[0].strip():
+            texts.append(strings[0])
+    return texts
 
 
 # --- one span -------------------------------------------------------------------------------------------------
 
 
-def _span(span: Map, file: str, nameless: str) -> _Span:
-    """A span; ``nameless`` is its id where it has none."""
+def _parse_span(span: Map, file: str, fallback_id: str) -> _Span:
+    """Parse a span. A span without an id gets ``fallback_id``."""
     attributes: dict[str, Any] = {}
-    untold = ""
-    if any(_whole(span.get(name)) for name in ("droppedAttributesCount", "droppedEventsCount")):
-        untold = "a span says that attributes or events of it were dropped"
-    for event in map(fields.as_mapping, fields.as_list(span.get("events"))):
-        own = _attributes(event.get("attributes"))
-        attributes |= own
-        # A message of a tool, or one with calls: so GenAI had them before its attributes of messages.
-        if _EVENT.fullmatch(name := str(event.get("name") or "")):
-            narrated = (
-                name.startswith("gen_ai.tool")
-                or "tool_call" in f"{list(own)} {fields.as_text(own)}"
-            )
-            untold = untold or ("an event of a span contains a call" if narrated else "")
-    attributes |= _attributes(span.get("attributes"))
-    told = _messages(attributes, "gen_ai.input.messages", "llm.input_messages")
-    said = _messages(attributes, _SAID, "llm.output_messages")
-    # What the model was told after the user's last message was called for this answer.
-    last = max(
-        (number for number, it in enumerate(told) if it.role == "user" and it.text.strip()),
-        default=-1,
-    )
-    asked = [message.text for message in told if message.role == "user" and message.text]
-    answered = [message.text for message in said if message.role != "user" and message.text]
-    reasons = fields.as_list(attributes.get("gen_ai.response.finish_reasons"))[-1:]
-    own_reasons = [message.finish_reason for message in said if message.finish_reason][-1:]
-    named = _NAMED.match(str(span.get("name") or "").strip())
-    names = (attributes.get(name) for name in _TOOLS)
-    tool = next(
-        (it for it in names if isinstance(it, str) and it.strip()), named[1] if named else ""
-    )
-    given = next((attributes[name] for name in _GIVEN if attributes.get(name) is not None), None)
+    calls_unknown = ""
+    dropped = [span.get("droppedAttributesCount"), span.get("droppedEventsCount")]
+    if any(_parse_int(count) for count in dropped):
+        calls_unknown = "a span says that attributes or events of it were dropped"
+    for item in fields.as_list(span.get("events")):
+        event = fields.as_mapping(item)
+        event_attributes = _parse_attributes(event.get("attributes"))
+        attributes.update(event_attributes)
+        if not calls_unknown and _may_contain_call(event, event_attributes):
+            calls_unknown = "an event of a span contains a call"
+    attributes.update(_parse_attributes(span.get("attributes")))
+
+    inputs = _parse_messages(attributes, "gen_ai.input.messages", "llm.input_messages")
+    outputs = _parse_messages(attributes, _OUTPUT_MESSAGES, "llm.output_messages")
+    question = fields.as_text(attributes.get("input.value")) or ""
+    answer_start = 0
+    for position, message in enumerate(inputs):
+        if message.role == "user" and message.text:
+            question = message.text
+            if message.text.strip():
+                answer_start = position + 1
+    output = fields.as_text(attributes.get("output.value")) or ""
+    for message in outputs:
+        if message.role != "user" and message.text:
+            output = message.text
+
+    # Calls before the last question belong to an earlier answer. Calls after it belong to this one.
+    message_calls = []
+    for message in (*inputs[answer_start:], *outputs):
+        message_calls += message.calls
+    executed_call = _parse_executed_call(span, attributes)
+
+    failure = ""
     status = fields.as_mapping(span.get("status"))
-    # Ids are hexadecimal digits, in either case.
-    trace, identity, parent = (
+    if status.get("code") in _FAILURE_CODES:
+        failure = str(status.get("message") or "the span failed")
+
+    # The hexadecimal digits of an id may have either case.
+    trace, span_id, parent = (
         str(span.get(key) or "").lower() for key in ("traceId", "spanId", "parentSpanId")
     )
     return _Span(
-        place=(trace, identity or nameless),
-        parent=(trace, parent),
-        start=_whole(span.get("startTimeUnixNano")),
-        end=_whole(span.get("endTimeUnixNano")),
+        id=_SpanId(trace, span_id or fallback_id),
+        parent_id=_SpanId(trace, parent),
+        start=_parse_int(span.get("startTimeUnixNano")),
+        end=_parse_int(span.get("endTimeUnixNano")),
         attributes=attributes,
         case=str(attributes.get(CASE) or ""),
-        question=asked[-1] if asked else fields.as_text(attributes.get("input.value")) or "",
-        output=answered[-1] if answered else fields.as_text(attributes.get("output.value")) or "",
-        calls=[call for message in (*told[last + 1 :], *said) for call in message.calls],
-        run=fields.normalize_call(
-            {"id": attributes.get("gen_ai.tool.call.id"), "name": tool, "arguments": given}
-        )
-        if tool
-        else None,
-        speaks=bool(said),
-        finish_reason=str(
-            next(iter((*reasons, *own_reasons)), "") or attributes.get("llm.finish_reason") or ""
-        ),
-        failure=str(status.get("message") or "the span failed")
-        if status.get("code") in _FAILED
-        else "",
-        untold=untold or _untold(attributes, tool, said),
+        question=question,
+        output=output,
+        message_calls=message_calls,
+        executed_call=executed_call,
+        has_output_messages=bool(outputs),
+        finish_reason=_find_finish_reason(attributes, outputs),
+        failure=failure,
+        calls_unknown=calls_unknown
+        or _describe_unreadable_calls(attributes, outputs, is_named_tool=bool(executed_call)),
         origin=Origin(file, span.line),
     )
 
 
-def _untold(attributes: JsonObject, tool: str, said: Sequence[_Message]) -> str:
-    """Why attributes may hold calls of tools that cannot be read, as a sentence; empty where they cannot."""
-    kinds = (
-        str(value).strip(' "').lower()
-        for name, value in attributes.items()
-        if _KIND.fullmatch(name)
-    )
-    if not tool and any(kind in _RUNS for kind in kinds):
-        return "a span runs a tool, and does not name it"
-    if attributes.get(_SAID) is not None and _list(attributes[_SAID]) is None:
-        return f"`{_SAID}` of a span cannot be read"
-    if foreign := "" if tool or said else next(filter(_TELLS.match, attributes), ""):
-        return f"`{excerpt(foreign, 60)}` of a span tells of a tool, and is of no convention that is read"
-    strange = fields.first_text(message.strange for message in said)
-    return f"a message of a span has {strange}" if strange else ""
+def _may_contain_call(event: JsonObject, attributes: JsonObject) -> bool:
+    """Whether an event contains a message of a tool, or a message with calls."""
+    name = str(event.get("name") or "")
+    if not _MESSAGE_EVENT.fullmatch(name):
+        return False
+    if name.startswith("gen_ai.tool"):
+        return True
+    return "tool_call" in to_json(attributes)
 
 
-def _attributes(pairs: Any) -> dict[str, Any]:
-    return {
-        str(pair.get("key")): _value(pair.get("value"))
-        for pair in map(fields.as_mapping, fields.as_list(pairs))
+def _parse_executed_call(span: Map, attributes: JsonObject) -> JsonObject | None:
+    """The call of the tool that a span runs, in OpenAI's form. None if the span names no tool."""
+    candidates = [attributes.get(key) for key in _TOOL_NAMES]
+    match = _TOOL_SPAN_NAME.match(str(span.get("name") or "").strip())
+    if match:
+        candidates.append(match[1])
+    names = [name for name in candidates if isinstance(name, str) and name.strip()]
+    if not names:
+        return None
+
+    arguments = [attributes[key] for key in _TOOL_ARGUMENTS if attributes.get(key) is not None]
+    call = {
+        "id": attributes.get("gen_ai.tool.call.id"),
+        "name": names[0],
+        "arguments": arguments[0] if arguments else None,
     }
+    return fields.normalize_call(call)
 
 
-def _value(written: Any) -> Any:
-    """The value of an ``AnyValue``."""
-    kind, value = next(iter(fields.as_mapping(written).items()), ("", None))
+def _find_finish_reason(attributes: JsonObject, outputs: Iterable[_Message]) -> str:
+    """Why the model stopped, in the last of several reasons. Empty if the span does not say it."""
+    reasons = fields.as_list(attributes.get("gen_ai.response.finish_reasons"))
+    if not reasons:
+        reasons = [message.finish_reason for message in outputs if message.finish_reason]
+    last = reasons[-1] if reasons else ""
+    return str(last or attributes.get("llm.finish_reason") or "")
+
+
+def _describe_unreadable_calls(
+    attributes: JsonObject, outputs: Sequence[_Message], *, is_named_tool: bool
+) -> str:
+    """Say why attributes may contain tool calls that cannot be read. Empty if they cannot."""
+    if not is_named_tool:
+        for name, value in attributes.items():
+            if _KIND_ATTRIBUTE.fullmatch(name) and str(value).strip(' "').lower() in _TOOL_KINDS:
+                return "a span runs a tool, and does not name it"
+
+    written = attributes.get(_OUTPUT_MESSAGES)
+    if written is not None and _parse_list(written) is None:
+        return f"`{_OUTPUT_MESSAGES}` of a span cannot be read"
+
+    if not is_named_tool and not outputs:
+        for name in attributes:
+            if _FOREIGN_TOOL_ATTRIBUTE.match(name):
+                return f"`{excerpt(name, 60)}` of a span tells of a tool, and is of no convention that is read"
+
+    for message in outputs:
+        if message.unknown_part:
+            return f"a message of a span has {message.unknown_part}"
+    return ""
+
+
+def _parse_attributes(pairs: Any) -> dict[str, Any]:
+    """The plain values of a list of ``{"key": ..., "value": AnyValue}``."""
+    attributes = {}
+    for item in fields.as_list(pairs):
+        pair = fields.as_mapping(item)
+        attributes[str(pair.get("key"))] = _parse_value(pair.get("value"))
+    return attributes
+
+
+def _parse_value(any_value: Any) -> Any:
+    """The plain value of an ``AnyValue``, such as ``{"intValue": "5"}``."""
+    pairs = list(fields.as_mapping(any_value).items())
+    if not pairs:
+        return None
+    kind, value = pairs[0]
     if kind == "arrayValue":
-        return [_value(item) for item in fields.as_list(fields.as_mapping(value).get("values"))]
+        return [_parse_value(item) for item in _items(value, "values")]
     if kind == "kvlistValue":
-        return _attributes(fields.as_mapping(value).get("values"))
-    return _whole(value) if kind == "intValue" else value
+        return _parse_attributes(_items(value, "values"))
+    return _parse_int(value) if kind == "intValue" else value
 
 
-def _whole(value: Any) -> int:
-    """A whole number, which OTLP writes as text."""
+def _parse_int(value: Any) -> int:
+    """A whole number, which OTLP writes as text; 0 for anything else."""
     return int(value) if re.fullmatch(r"-?[0-9]{1,19}", str(value)) else 0
 
 
 # --- messages -------------------------------------------------------------------------------------------------
 
 
-def _messages(attributes: JsonObject, genai: str, openinference: str) -> list[_Message]:
-    written = _list(attributes.get(genai)) or map(_of_leaves, _indexed(attributes, openinference))
-    return [_message(fields.as_mapping(it)) for it in written]
+def _parse_messages(attributes: JsonObject, genai: str, openinference: str) -> list[_Message]:
+    """The messages in an attribute of GenAI, else those in attributes of OpenInference with a prefix."""
+    messages = _parse_list(attributes.get(genai))
+    if not messages:
+        flat_messages = _unflatten_list(attributes, openinference)
+        messages = [_unflatten_message(leaves) for leaves in flat_messages]
+    return [_parse_message(fields.as_mapping(message)) for message in messages]
 
 
-def _message(message: JsonObject) -> _Message:
-    """A message of ``parts``, as GenAI has it."""
-    parts = [fields.as_mapping(part) for part in fields.as_list(message.get("parts"))]
-    calls = [part for part in parts if _is_call(part)]
-    kinds = (str(part.get("type")) for part in parts if not _is_call(part))
-    strange = next((kind for kind in kinds if kind not in _NO_CALLS), "")
-    if strange in _CALLS:
-        strange = "a tool call without a name"
-    elif strange:
-        strange = f"a part of the type `{excerpt(strange, 60)}`"
-    role, finish_reason = (
-        it if isinstance(it := message.get(key), str) else "" for key in ("role", "finish_reason")
-    )
+def _parse_message(message: JsonObject) -> _Message:
+    """Parse a message with ``parts``, as GenAI has it."""
+    texts = []
+    calls = []
+    unknown_type = None
+    for item in _items(message, "parts"):
+        part = fields.as_mapping(item)
+        part_type = part.get("type")
+        content = part.get("content")
+        name = part.get("name")
+        if part_type in _CALL_PARTS and isinstance(name, str) and name.strip():
+            call = {"id": part.get("id"), "name": name, "arguments": part.get("arguments")}
+            calls.append(fields.normalize_call(call))
+        elif part_type == "text":
+            if isinstance(content, str):
+                texts.append(content)
+        elif unknown_type is None and str(part_type) not in _OTHER_PARTS:
+            unknown_type = str(part_type)
+
+    unknown_part = ""
+    if unknown_type in _CALL_PARTS:
+        unknown_part = "a tool call without a name"
+    elif unknown_type is not None:
+        unknown_part = f"a part of the type `{excerpt(unknown_type, 60)}`"
+    elif not isinstance(message.get("parts"), list):
+        unknown_part = "no parts"
+
+    role = message.get("role")
+    finish_reason = message.get("finish_reason")
     return _Message(
-        role=role,
-        text="".join(
-            it["content"]
-            for it in parts
-            if it.get("type") == "text" and isinstance(it.get("content"), str)
-        ),
-        calls=[
-            fields.normalize_call({key: it.get(key) for key in ("id", "name", "arguments")})
-            for it in calls
-        ],
-        finish_reason=finish_reason,
-        strange=strange or ("" if isinstance(message.get("parts"), list) else "no parts"),
+        role=role if isinstance(role, str) else "",
+        text="".join(texts),
+        calls=calls,
+        finish_reason=finish_reason if isinstance(finish_reason, str) else "",
+        unknown_part=unknown_part,
     )
 
 
-def _is_call(part: JsonObject) -> bool:
-    return (
-        part.get("type") in _CALLS
-        and isinstance(name := part.get("name"), str)
-        and bool(name.strip())
-    )
+def _unflatten_message(leaves: JsonObject) -> JsonObject:
+    """A message of flattened attributes, as OpenInference has it, in the form of GenAI."""
+    parts: list[JsonObject] = []
+    whole_text = leaves.get("message.content")
+    if whole_text:
+        parts.append({"type": "text", "content": str(whole_text)})
+    for content in _unflatten_list(leaves, "message.contents"):
+        part_type = content.get("message_content.type") or "text"
+        if part_type != "text" or not whole_text:
+            parts.append({"type": part_type, "content": content.get("message_content.text")})
 
-
-def _of_leaves(leaves: JsonObject) -> dict[str, Any]:
-    """A message of flattened attributes, as OpenInference has it, in the form of GenAI's."""
-    contents = [
-        (it.get("message_content.type") or "text", it.get("message_content.text"))
-        for it in _indexed(leaves, "message.contents")
-    ]
-    if whole := leaves.get("message.content"):
-        contents = [
-            ("text", str(whole)),
-            *((kind, text) for kind, text in contents if kind != "text"),
-        ]
-    calls = [
-        {
-            "id": it.get("tool_call.id"),
-            "name": it.get("tool_call.function.name"),
-            "arguments": it.get("tool_call.function.arguments"),
+    for call in _unflatten_list(leaves, "message.tool_calls"):
+        part = {
+            "type": "tool_call",
+            "id": call.get("tool_call.id"),
+            "name": call.get("tool_call.function.name"),
+            "arguments": call.get("tool_call.function.arguments"),
         }
-        for it in _indexed(leaves, "message.tool_calls")
-    ]
-    if name := leaves.get("message.function_call_name"):
-        calls.append(
-            {"name": name, "arguments": leaves.get("message.function_call_arguments_json")}
-        )
-    parts = [
-        *({"type": kind, "content": text} for kind, text in contents),
-        *({"type": "tool_call", **call} for call in calls),
-    ]
+        parts.append(part)
+    function = leaves.get("message.function_call_name")
+    if function:
+        arguments = leaves.get("message.function_call_arguments_json")
+        parts.append({"type": "tool_call", "name": function, "arguments": arguments})
     return {"role": leaves.get("message.role"), "parts": parts}
 
 
-def _indexed(attributes: JsonObject, prefix: str) -> list[dict[str, Any]]:
-    """The items of a flattened list: ``PREFIX.0.REST`` as ``{REST: ...}``, in order."""
+def _unflatten_list(attributes: JsonObject, prefix: str) -> list[dict[str, Any]]:
+    """The items of a flattened list, in order: ``PREFIX.0.REST`` is the key ``REST`` of the first item."""
     items: dict[int, dict[str, Any]] = {}
-    item = re.compile(rf"{re.escape(prefix)}\.([0-9]{{1,6}})\.(.*)", re.DOTALL)
+    leaf = re.compile(rf"{re.escape(prefix)}\.([0-9]{{1,6}})\.(.*)", re.DOTALL)
     for name, value in attributes.items():
-        if found := item.fullmatch(name):
-            items.setdefault(int(found[1]), {})[found[2]] = value
+        match = leaf.fullmatch(name)
+        if match:
+            item = items.setdefault(int(match[1]), {})
+            item[match[2]] = value
     return [items[index] for index in sorted(items)]
 
 
-def _list(value: Any) -> list[Any] | None:
-    """A list that stands as JSON text or as a list; None for anything else."""
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) else None
+def _parse_list(value: Any) -> list[Any] | None:
+    """A list, or the list in a JSON text; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
 
 
 FORMATS.register("otlp")(RecordingFormat("otlp", recognises, read))

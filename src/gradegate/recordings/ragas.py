@@ -1,15 +1,15 @@
-"""Ragas: rows of an evaluation dataset with their responses, joined by the question's text.
+"""Ragas: rows of an evaluation dataset with their responses. The text of the question names the planned call.
 
 Format: ``SingleTurnSample`` and ``MultiTurnSample`` of ragas, ``dataset_schema.py``: JSON lines, or a list of rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.core.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
-from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing import fields, messages
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
     RecordedAnswer,
@@ -17,51 +17,58 @@ from gradegate.recordings.parsing.recorded_answer import (
     RecordingFile,
     RecordingFormat,
 )
+from gradegate.structs import JsonObject
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 
 
 def recognises(row: Map) -> bool:
-    """A ``user_input``."""
+    """Whether a row has a ``user_input``."""
     return "user_input" in row
 
 
 def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each row. Raises ConfigError."""
-    return fields.read_rows(files, _answer)
+    return fields.read_rows(files, _parse_sample)
 
 
-def _answer(row: Map, origin: Origin) -> RecordedAnswer:
-    asked, response = row.get("user_input"), row.get("response")
-    said: tuple[Turn, ...] = ()
-    if isinstance(asked, list):
-        said = fields.parse_messages(list(_messages(asked, origin)), origin)
-        asked = next((turn.content for turn in said if turn.role == "user"), None)
-    if not isinstance(asked, str):
-        raise ConfigError.at(
-            "`user_input` is neither a text nor a list of messages", origin, "give the question"
-        )
-    answered = response is not None or (bool(said) and said[-1].role == "assistant")
+def _parse_sample(row: Map, origin: Origin) -> RecordedAnswer:
+    question = row.get("user_input")
+    turns: tuple[Turn, ...] = ()
+    if isinstance(question, list):
+        turns = messages.parse_messages(_with_roles(question, origin), origin)
+        user_texts = [turn.content for turn in turns if turn.role == "user"]
+        question = user_texts[0] if user_texts else None
+    if not isinstance(question, str):
+        what = "`user_input` is neither a text nor a list of messages"
+        raise ConfigError.at(what, origin, "give the question")
+
+    response = row.get("response")
+    ends_with_answer = bool(turns) and turns[-1].role == "assistant"
+    error = ""
+    if response is None and not ends_with_answer:
+        error = "the row has no `response`"
+    key = "retrieved_contexts"
     return RecordedAnswer(
-        question=RecordedQuestion(asked),
+        question=RecordedQuestion(question),
         output=fields.as_text(response),
-        error="" if answered else "the row has no `response`",
-        messages=said,
-        retrieval_context=fields.parse_texts(
-            row.get("retrieved_contexts"), "retrieved_contexts", origin
-        ),
+        error=error,
+        messages=turns,
+        retrieval_context=fields.parse_texts(row.get(key), key, origin),
         origin=origin,
     )
 
 
-def _messages(said: list[Any], origin: Origin) -> Iterator[dict[str, Any]]:
-    for item in said:
-        role = _ROLES.get(str(fields.as_mapping(item).get("type")))
+def _with_roles(ragas_messages: list[Any], origin: Origin) -> list[JsonObject]:
+    """The messages with a ``role`` for their ``type``. Raises ConfigError for an unknown type."""
+    with_roles: list[JsonObject] = []
+    for message in ragas_messages:
+        role = _ROLES.get(str(fields.as_mapping(message).get("type")))
         if role is None:
-            raise ConfigError.at(
-                "a message is neither of `human`, `ai` nor `tool`", origin, "write it as Ragas does"
-            )
-        yield {**item, "role": role}
+            what = "a message is neither of `human`, `ai` nor `tool`"
+            raise ConfigError.at(what, origin, "write it as Ragas does")
+        with_roles.append({**message, "role": role})
+    return with_roles
 
 
 FORMATS.register("ragas")(RecordingFormat("ragas", recognises, read))

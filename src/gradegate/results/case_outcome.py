@@ -10,7 +10,7 @@ from gradegate.results.rows import Row
 from gradegate.structs import FrozenStruct, replace
 
 
-def mean_obstacle(grade: Grade) -> str:
+def reason_without_mean(grade: Grade) -> str:
     """Why no mean can be taken over a score: it is no number, or not from 0 to 1. Empty if one can be taken."""
     kind = grade.assertion.type
     if grade.unread:
@@ -51,7 +51,7 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
 
     # With a threshold, there must be a mean.
     for grade in deciding:
-        obstacle = mean_obstacle(grade)
+        obstacle = reason_without_mean(grade)
         if obstacle:
             return Conclusion(ERROR, score, obstacle)
 

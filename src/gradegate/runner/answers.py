@@ -24,7 +24,7 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
 from gradegate.providers.cache.call import ProviderCall
-from gradegate.recordings.parsing.fields import (
+from gradegate.recordings.parsing.messages import (
     calls_in_turns,
     turns_before_question,
     turns_of_answer,
@@ -233,8 +233,8 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     has_silent_turn = answer.tool_calls is None and any(
         CALLS not in turn.metadata for turn in replies
     )
-    if answer.untold:
-        why_unknown = answer.untold
+    if answer.calls_unknown:
+        why_unknown = answer.calls_unknown
     elif any(calls_in_turns(turns_before_question(answer.messages, prompt))):
         why_unknown = EARLY
     elif has_silent_turn:

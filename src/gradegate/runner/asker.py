@@ -58,7 +58,7 @@ class Asker:
             while self._crew.busy_threads and time.monotonic() < deadline:
                 time.sleep(_GLANCE_SECONDS)
 
-    def find_absent_keys(self, providers: Iterable[Provider]) -> frozenset[str]:
+    def find_missing_keys(self, providers: Iterable[Provider]) -> frozenset[str]:
         """The variables that these providers need and this job does not have."""
         if not self._absent_keys:
             return frozenset()
@@ -70,7 +70,7 @@ class Asker:
 
     def require_keys(self, providers: Iterable[Provider]) -> None:
         """Stop the run if a key of these providers is missing."""
-        self.missing_keys |= self.find_absent_keys(providers)
+        self.missing_keys |= self.find_missing_keys(providers)
 
     def work_in_threads(
         self,

@@ -119,7 +119,7 @@ class Run:
         """Grade the labelled outputs. If a budget or signal ends this, none of the grades counts."""
         jobs = self._plan.labels.jobs if self._plan.labels else ()
         self._labels.asks = [LabelAsk("", label, None, undone=True) for _, label in jobs]
-        if any(self._asker.find_absent_keys(grading_models(job)) for job, _ in jobs):
+        if any(self._asker.find_missing_keys(grading_models(job)) for job, _ in jobs):
             return
         labels = _LabelGrades(usages=self._labels.usages)  # the usage counts in any case
         self._asker.work_in_threads(labels.grade, jobs)

@@ -236,7 +236,7 @@ def current_policy() -> ExecPolicy:
 def load_program(
     reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str
 ) -> Program:
-    """The file of code that a config names. Raises ConfigError if it is no code, is not there, or may not run.
+    """Load the file of code that a config names. Raises ConfigError if the file is missing, is not code, or may not run.
 
     ``instead`` is what the user can do without permission to run code.
     """
@@ -259,7 +259,10 @@ def load_program(
 
 
 def check_allowed(what: str, origin: Origin, instead: str) -> None:
-    """Raises ConfigError if code of the repository may not run."""
+    """Check that code of the repository may run. Raises ConfigError at ``origin`` if not.
+
+    ``what`` names the code in the message. ``instead`` is what the user can do without permission to run code.
+    """
     if not current_policy().is_allowed:
         raise ConfigError.at(
             f"{what} is code of the repository, which runs only when it is allowed",

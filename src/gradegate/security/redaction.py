@@ -63,7 +63,7 @@ class Redact(Protocol):
 
 
 def excerpt(text: str, most: int) -> str:
-    """The beginning of a text. Its end is marked as cut, so that the rest of a secret there is found."""
+    """The first ``most`` characters of a text, with a mark if more was cut off. The mark lets a redactor find half a secret."""
     return text if len(text) <= most else text[:most] + _CUT
 
 
@@ -88,7 +88,7 @@ def last_part(text: str, most: int) -> str:
 
 
 def unchanged(text: S) -> S:
-    """The redactor that hides nothing."""
+    """Return the text as it is: the redactor for a run without secrets."""
     return text
 
 
@@ -414,6 +414,14 @@ def redact_from_now_on(token: str) -> None:
                 SecretTraces.from_secrets(_tokens),
                 SecretTraces.from_whole_secrets(_tokens),
             )
+
+
+def forget_minted_tokens() -> None:
+    """Hide no token that was minted before. A process that lives longer than its run needs it."""
+    global _traces, _whole
+    with _lock:
+        _tokens.clear()
+        _traces, _whole = (SecretTraces.from_secrets(()), SecretTraces.from_whole_secrets(()))
 
 
 def minted_token_traces() -> SecretTraces:

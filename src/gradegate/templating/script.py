@@ -254,7 +254,7 @@ def unsupported_feature(code: str) -> javascript.Refusal | None:
 
 
 def may_mention(code: Code, *names: str) -> bool:
-    """Whether a snippet may look at any of these names. A file may, by a name of its own."""
+    """Whether a snippet may use any of these names. True for every file, because a file can rename its parameters."""
     indirect = ("arguments", "eval", "Function", "\\u")
     return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
 

@@ -49,7 +49,7 @@ class _Template:
 
 
 def is_template(text: str) -> bool:
-    """Whether a text contains anything to fill in."""
+    """Whether a text contains template syntax, such as ``{{ name }}``."""
     return "{" in text and _OPENING.search(text) is not None
 
 
@@ -149,7 +149,7 @@ def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
 
 
 def variables_used(source: str, trusted: bool = False) -> frozenset[str]:
-    """The variables that a template uses. Raises TemplateError."""
+    """The names of the variables that a template uses. Raises TemplateError if it is no valid template."""
     return _names_in(source, trusted).used
 
 
@@ -163,7 +163,10 @@ def variables_needed(source: str, comments: bool = True) -> frozenset[str]:
 
 
 def env_variables(value: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables of ``env`` that templates in a nested value use, and those that they need. Raises TemplateError."""
+    """The variables of ``env`` in the templates of a nested value: those that are used, and those that must be set.
+
+    Raises TemplateError.
+    """
     used = frozenset[str]()
     needed = frozenset[str]()
     for text in _texts_in(value):

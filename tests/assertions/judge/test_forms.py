@@ -116,7 +116,7 @@ APART = (
 LAST_LINE = (
     *(("letter", text, "last_line") for text in ("C", "(c)", "C.", "**C**", "D)", "[C]", "Answer: C", "**Answer:** (C)", "**Category: (B)**", "The answer is (C).", "My final verdict = B", "It is so.\nC", "Long text\n\nC", "Both agree.\n\n---\n\nC", "It wrote “It is so.”\n\n**“C”**", "The answer is: (C)", "C\nC")),
     *(("letter", text, NO) for text in ("F", "C?", "C...", "C!", "C or D", "Not C", "It is C", "Grade: C", "Max answer: C", "Key: C", "~~C~~", "<b>C</b>", "С", "C̸", "✗ C", "[ ] C", "- C", "C because", "C\nD", "D\n\nC", "So\nC", "So:\n\nC", "所以：\n\nC", "لذلك،\n\nC", "So;\n\nC", "{a}\n\nC", "C\nIt is so.", "Who?\n\nC", "It wrote: ...\n\nC", "It wrote:\n\n[...]\n\nC", "So ->\n\nC", "It ends with “It is so.\n\nC”", "It wrote `It is so.\n\nAnswer: C`.", "(It is so.\n\nC)", "It wrote this.\n\n    C",
-        "**Final answer: D**!\n\nC", "# Answer: D\n\nC", "- Answer: D\n\nC", "> D\n\nC", "My final answer is: D\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC",
+        "**Final answer: D**!\n\nC", "**Answer: unclear**.\n\nC", "# Answer: D\n\nC", "- Answer: D\n\nC", "> D\n\nC", "My final answer is: D\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC",
         "(D)\n\nThey differ.\n\nAnswer: C", "So it is D.\n\nC", "So D!\n\nC", "Not\u200b (D)...\n\nC", "It may be Ｄ.\n\nC")),
     *(("letter", text, "last_line") for text in ("D is out.\n\nC", "It is not D, I think.\n\nC", "So it is C.\n\nC", "It is vitamin D3.\n\nC")),
     *(("yes", text, "last_line") for text in ("Y", "no.", "Criterion met? Yes", "Result: y", "Fine.\nVERDICT: YES", "Verdict: yes\n\nY")),

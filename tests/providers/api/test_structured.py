@@ -11,14 +11,14 @@ from support.each import table
 from support.exchanges import exchanges
 from support.fake_llm import FakeLlm, chat
 from support.scenes import scenes
-from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, ollama, output_text, responses, said
+from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, make_message, ollama, output_text, responses
 
 VERDICT = {"reason": "r", "pass": True}
 TEXT = json.dumps(VERDICT)
 # Providers, what a server of one's own answers them, and where their addresses are set.
 AT = {
     "openai:chat:m": (chat(TEXT), "apiBaseUrl"),
-    "openai:responses:m": (responses(THOUGHT, said(output_text(TEXT))), "apiBaseUrl"),
+    "openai:responses:m": (responses(THOUGHT, make_message(output_text(TEXT))), "apiBaseUrl"),
     "azure:chat:m": (chat(TEXT), "apiBaseUrl"),
     "mistral:m": (chat(TEXT), "apiBaseUrl"),
     "deepseek:m": (chat(TEXT), "apiBaseUrl"),
@@ -61,7 +61,7 @@ OTHERS = table(__file__, "OTHERS")
 
 def test_which_hosts_are_a_vendors_own():
     rows = {**dict.fromkeys(OWN, True), **dict.fromkeys(OTHERS, False)}
-    assert not differing(rows, {url: chatmodel.OWN.owns(url) for url in rows})
+    assert not differing(rows, {url: chatmodel.STRICT_VENDORS.owns(url) for url in rows})
 
 
 def test_the_option_says_it_for_every_chat_model(llm: FakeLlm):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.providers.api.content import CALLS
-from gradegate.recordings.parsing.fields import RESULTS, parse_messages, turns_of_answer
+from gradegate.recordings.parsing.messages import RESULTS, parse_messages, turns_of_answer
 from support.each import each, table
 
 HERE = Origin("answers.jsonl", 1)

@@ -9,7 +9,7 @@ from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.recordings.parsing.fields import unwritable_part
-from gradegate.recordings.parsing.reader import MOST, load_recordings
+from gradegate.recordings.parsing.reader import MOST_MISTAKES, load_recordings
 from gradegate.sandbox.evaluate import reset_accounts
 from support.each import each, table
 
@@ -49,7 +49,7 @@ def test_what_is_wrong_is_said_at_its_line(tmp_path, content, said):
 
 def test_all_mistakes_of_a_file_are_said_up_to_a_number(tmp_path):
     found = recording(tmp_path, LINE + "\n" + '{"id": 1}\n' * 500)
-    assert len(found.mistakes) == MOST + 1
+    assert len(found.mistakes) == MOST_MISTAKES + 1
     assert "450 more mistakes are in this file" in str(found.mistakes[-1])
 
 
@@ -144,4 +144,4 @@ def test_mistakes_are_counted_for_each_file(tmp_path):
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text('{"id": 1}\n' * 60)
     found = load_recordings(Context(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path)))
-    assert len(found.mistakes) == 2 * (MOST + 1)
+    assert len(found.mistakes) == 2 * (MOST_MISTAKES + 1)

@@ -30,6 +30,7 @@ from gradegate.structs import replace
 from support import samples
 from support.each import each
 from support.patience import PATIENCE
+from support.processes import start_process
 from support.scenes import scenes
 
 test_a_scene = scenes(__file__)
@@ -170,8 +171,8 @@ def test_ctrl_c_keeps_what_was_graded(llm, tmp_path):
     (tmp_path / "l.jsonl").write_text(lines(*map(label, outputs(10))))
     command = [sys.executable, "-m", "gradegate", "calibrate", "c.yaml", "l.jsonl", "-j", "1", "-o", "o.json"]
     environ = {name: value for name, value in os.environ.items() if name != "GITHUB_WORKSPACE"}
-    process = subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    out, _ = process.communicate(timeout=PATIENCE)
+    with start_process(command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, out
     data = json.loads((tmp_path / "o.json").read_text())
     assert data["interrupted"] == "interrupted"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.gate.statistics import required_lead
-from support.interrupts import interrupted
+from support.interrupts import interrupt_run
 from support.scenes import VERDICTS, script
 
 VECTORS = json.loads((Path(__file__).parents[2] / "conformance" / "decisions.json").read_text())["pair"]
@@ -77,7 +77,7 @@ def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, llm, tm
     reply = llm.reply
     llm.reply = lambda path, body: time.sleep(600) if BASE in str(body) else reply(path, body)
     # the target, three asks, and one of the base
-    results = interrupted(llm, tmp_path, conf, 5, "--baseline", "before")
+    results = interrupt_run(llm, tmp_path, conf, 5, "--baseline", "before")
     (grade,) = results["cases"][0]["grades"]
     assert (results["outcome"], grade["outcome"], grade["status"]) == ("inconclusive", "fail", "undecided")
     assert results["rules"][0]["reason"] == "it is not known whether 1 failure is new"

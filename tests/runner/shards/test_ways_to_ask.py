@@ -18,8 +18,10 @@ import yaml
 
 from gradegate.cli import main as cli
 from support.each import each
-from support.flips import BAD, GOOD, case_in, scripted, scripted_runs, suite, suite_of_runs
+from support.flips import BAD, GOOD, case_in, script_replies, scripted_runs, suite, suite_of_runs
+from support.interrupts import wait_for_requests
 from support.patience import PATIENCE
+from support.processes import start_process
 from support.runner import commands
 from support.shards import Sharded, timeless
 
@@ -145,7 +147,7 @@ def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
 
 
 def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
-    llm.reply = scripted({5: "FPP"})
+    llm.reply = script_replies({5: "FPP"})
     run = sharded(suite(llm.spec(), 9), "--budget", "15 calls")
     code, merged = run.run()
     assert code == 0
@@ -165,7 +167,7 @@ def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm,
 
 
 def test_what_a_budget_left_open_is_never_green(sharded, llm):
-    llm.reply = scripted({5: "FPP"})
+    llm.reply = script_replies({5: "FPP"})
     run = sharded(suite(llm.spec(), 9), "--budget", "9 calls")
     code, merged = run.run()
     assert code == 3
@@ -225,12 +227,10 @@ def test_a_signal_leaves_a_part_and_the_merge_is_never_green(sharded, llm):
     llm.reply = reply
     run = sharded(suite(llm.spec(), 6), of=1)
     arguments = [sys.executable, "-m", "gradegate", "run", "c.yaml", "--shard", "1/1", "-j", "3"]
-    process = subprocess.Popen(arguments, cwd=run.folder, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + PATIENCE
-    while len(llm.requests) < 5 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=PATIENCE)
+    with start_process(arguments, cwd=run.folder, stdout=subprocess.PIPE) as process:
+        wait_for_requests(llm, 5)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, b"shard 1/1: 6 answers" in out) == (143, True)
     code, merged = run.merge()
     assert (code, merged["incomplete"]) == (3, "shard 1/1 was terminated before it ended")

@@ -106,12 +106,16 @@ def grade_of_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     outcome, score, reason = conclude_case(members, binding.threshold, "set")
     if is_negated and any(grade.counts and grade.has_error for grade in members):
         # The ERROR wins, because `not-` would turn a FAIL of another member into a PASS.
-        outcome, score, reason = Outcome.ERROR, None, ""
+        outcome = Outcome.ERROR
+        score = None
+        reason = ""
 
     if outcome is not Outcome.PASS:
         deciding = [grade for grade in members if grade.outcome is outcome]
         reasons = [f"{grade.assertion.type}: {grade.reason}" for grade in deciding]
-        reason = "; ".join(filter(None, (reason, *(text.removesuffix(": ") for text in reasons))))
+        if reason:
+            reasons.insert(0, reason)
+        reason = "; ".join(text.removesuffix(": ") for text in reasons)
 
     if is_negated and outcome is not Outcome.ERROR:
         if outcome is Outcome.FAIL:
@@ -120,9 +124,12 @@ def grade_of_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         else:
             outcome = Outcome.FAIL
             reason = f"must not be true, but is ({binding.assertion.type})"
-        score = None if score is None else _reverse_score(score)
+        if score is not None:
+            score = _reverse_score(score)
 
-    errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
+    errors = []
+    if outcome is Outcome.ERROR:
+        errors = [grade for grade in members if grade.counts]
     is_unheard = bool(errors) and all(grade.unheard for grade in errors)
     return Grade(
         binding.assertion,

@@ -1,4 +1,4 @@
-"""The form of a question: the object that a grader replies with, the classic forms that stand for it, and its values."""
+"""The forms in which a reply to a question is a verdict, and what single values in the grader's object mean."""
 
 import math
 import re
@@ -20,19 +20,20 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]
 
 
 class Form(FrozenStruct, Generic[T]):
-    """The forms in which a reply to one question is a verdict. Each becomes an object of ``schema``, and ``read`` takes that.
+    """The forms in which a reply to one question is a verdict.
 
-    ``read`` raises Unreadable. ``last_line`` is the declared last line. ``read_lines`` makes the object of a reply in which
-    every line counts, each with one of ``marks``. ``texts_key`` is the key of a list of texts, which is no verdict: a JSON
-    list is read, too, and the text under judgement does not matter.
+    A reply has an object of ``schema``, or stands for one. ``read`` makes the value of that object, or raises Unreadable.
     """
 
     schema: Object
     read: Callable[[Object], T]
-    last_line: LastLine | None = None
+    last_line: LastLine | None = None  # a reply with such a last line stands for an object
+    # Makes the object of a reply in which every line counts. Raises Unreadable.
     read_lines: Callable[[str], Object] | None = None
+    marks: tuple[str, ...] = ()  # at the ends of these lines
+    # The key of a list of texts. Texts are no verdict: a JSON list of them is read, too, and a text under judgement may
+    # look like the reply.
     texts_key: str | None = None
-    marks: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -40,23 +41,24 @@ class Form(FrozenStruct, Generic[T]):
         return tuple(self.schema.get("properties", ()))
 
 
-# --- what single values of the object mean --------------------------------------------------------------------
-
-
 def parse_truth(value: Any) -> bool | None:
     """True or False for a boolean, or for a word that means one. None for anything else."""
-    return value if isinstance(value, bool) else _TRUTHS.get(parse_word(value))
+    if isinstance(value, bool):
+        return value
+    return _TRUTHS.get(parse_word(value))
 
 
 def parse_word(value: Any) -> str:
     """A text in lower case, without blanks, brackets and a full stop around it. Empty for anything but text and booleans."""
     if isinstance(value, bool):
         return str(value).lower()
-    return prose.unwrap(value).lower() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return prose.unwrap(value).lower()
+    return ""
 
 
 def parse_number(value: Any) -> float | None:
-    """A finite number, or a numeric text, as float. None for anything else; a boolean is no number."""
+    """A finite number, or a numeric text, as float. None for anything else, also for a boolean."""
     if isinstance(value, str):
         text = value.strip()
         if not _NUMBER.fullmatch(text):
@@ -76,18 +78,20 @@ def reason_of(item: Object) -> str:
     reason = item.get("reason")
     if reason is None:
         return ""
-    return reason.strip() if isinstance(reason, str) else str(reason)
+    if isinstance(reason, str):
+        return reason.strip()
+    return str(reason)
 
 
 def required_value(item: Object, key: str) -> Any:
-    """The value under a key. Raises Unreadable if there is none."""
+    """The value under a key. Raises Unreadable if the key is missing."""
     if key not in item:
         raise Unreadable(f"its object has no key `{key}`")
     return item[key]
 
 
 def required_list(item: Object, key: str) -> list[Any]:
-    """The list under a key. Raises Unreadable."""
+    """The list under a key. Raises Unreadable if the key is missing or has no list."""
     value = required_value(item, key)
     if not isinstance(value, list):
         raise Unreadable(f"`{key}` is not a list")
@@ -95,8 +99,10 @@ def required_list(item: Object, key: str) -> list[Any]:
 
 
 def required_texts(item: Object, key: str) -> tuple[str, ...]:
-    """The texts under a key. The list may be empty, a text may not. Raises Unreadable."""
-    texts = required_list(item, key)
-    if not all(isinstance(text, str) and prose.has_words(text) for text in texts):
-        raise Unreadable(f"`{key}` is not a list of texts")
-    return tuple(text.strip() for text in texts)
+    """The list of texts under a key, without blanks around each. Raises Unreadable, also for an empty text."""
+    texts = []
+    for text in required_list(item, key):
+        if not isinstance(text, str) or not prose.has_words(text):
+            raise Unreadable(f"`{key}` is not a list of texts")
+        texts.append(text.strip())
+    return tuple(texts)

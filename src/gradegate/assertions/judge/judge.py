@@ -114,11 +114,11 @@ _SHARED = _SharedAnswers()
 
 
 class Judge(Struct, frozen=True):
-    """The grading models of one assertion, with its prompts and the test's variables.
+    """The grading models of one assertion, with the prompts of the user and the variables of the test.
 
-    ``models`` has a provider for each kind that the grader needs. ``grader_retries`` is how often an unreadable reply is asked
-    for again. ``graded`` is the text under judgement: where it talks like the judge, a verdict counts only alone.
-    ``ask_number`` says which time the same thing is asked, from 0: another number is another request.
+    ``models`` has a provider for each kind that the evaluator needs. ``grader_retries`` is how often an unreadable reply is
+    asked for again. ``graded`` is the text under judgement. If that text talks like the judge, only a verdict with nothing
+    next to it counts. ``ask_number`` counts the asks of the same question from 0: another number makes another request.
     """
 
     models: Mapping[str, Provider] = {}
@@ -147,8 +147,8 @@ class Judge(Struct, frozen=True):
     ) -> T:
         """Ask the text model and return what ``form`` reads in its reply.
 
-        ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
-        the built-in ones and win over the test's. Raises NoVerdict after ``grader_retries`` more tries, and ProviderError.
+        ``prompt`` names our default prompt, and ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
+        the built-in variables. They win over the test's. Raises ProviderError, and NoVerdict after ``grader_retries`` more tries.
         """
         model = self.models["text"]
         messages = self.messages(prompt, step, variables)
@@ -210,15 +210,16 @@ class Judge(Struct, frozen=True):
     def ask_all(
         self, prompt: str, form: Form[T], variables: Iterable[Variables], *, step: str = ""
     ) -> list[T]:
-        """As ``ask``, for questions that differ only in their variables (and ``images``), all at once; answers in order."""
+        """Ask several questions at once, as ``ask`` does. They differ in their variables and ``images``. Answers in order."""
         questions = [partial(self.ask, prompt, form, step=step, **values) for values in variables]
         return self.gather(*questions)
 
     def ask_once(self, prompt: str, form: Form[T], *, step: str = "", **variables: Any) -> T:
-        """As ``ask``, for a question that depends on no answer: a run asks each model once, and all cases share the reply."""
+        """Ask a question that depends on no answer, as ``ask`` does. A run asks each model once, and all cases share the reply."""
         judge = replace(self, ask_number=0)
-        messages = judge.messages(prompt, step, variables)
-        key = hashlib.sha256(repr(messages).encode("utf-8", "backslashreplace")).hexdigest()
+        messages = repr(judge.messages(prompt, step, variables))
+        key = hashlib.sha256(messages.encode("utf-8", "backslashreplace")).hexdigest()
+
         scope = current_scope()
         if scope:
             scope = CacheScope(scope.replies, scope.role, ("once", key))
@@ -261,6 +262,7 @@ class Judge(Struct, frozen=True):
         return self._ask_model("moderation", lambda model: model.moderate(text, prompt))
 
     def _ask_model(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
+        """Ask the model of a kind, and note the usage."""
         with ProviderCall(self.models[kind]) as call:
             answer, usage = ask(self.models[kind])
         self.account.add(call.book(usage))
@@ -276,26 +278,34 @@ class Judge(Struct, frozen=True):
         )
 
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
-        """What a reply says. Raises Unreadable."""
+        """Read a reply. Raises Unreadable."""
         if reply.constrained:
             return read_constrained_reply(reply.text, form)
-        provider = self.models["text"]
-        prompt = [message.content for message in self.rubric.steps.get(step, ())]
-        config = provider.spec.config if provider.spec else {}
-        user_forms = [_SORTED.encode(config[key]) for key in USER_FORMS if key in config]
-        neutral = NEUTRAL if provider.names_model else NEUTRAL | OF_PROGRAMS
-        keys = NeutralKeys(neutral, (*prompt, *user_forms))
-        judged = (self.graded, str(self.vars.get("context") or ""))
-        return read_reply(reply.text, form, Circumstances(judged, prompt, keys))
+
+        # The reply may have the keys that the user asks for: in a prompt, or in an option of the grader.
+        model = self.models["text"]
+        user_prompt = self.rubric.steps.get(step, ())
+        prompt_texts = [message.content for message in user_prompt]
+        config = model.spec.config if model.spec else {}
+        option_texts = [_SORTED.encode(config[option]) for option in USER_FORMS if option in config]
+        keys = NEUTRAL
+        if not model.names_model:
+            keys = NEUTRAL | OF_PROGRAMS
+
+        graded_texts = (self.graded, str(self.vars.get("context") or ""))
+        neutral_keys = NeutralKeys(keys, (*prompt_texts, *option_texts))
+        circumstances = Circumstances(graded_texts, prompt_texts, neutral_keys)
+        return read_reply(reply.text, form, circumstances)
 
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
-        """A prompt with its variables filled in. Raises NoVerdict."""
-        user_prompt = self.rubric.steps.get(step)
+        """Fill in the variables of a prompt. Raises NoVerdict."""
         # The token delimits what is graded. It is a hash of it, because nobody can write a text that contains its own hash.
         graded = _SORTED.encode([self.ask_number, variables])
         token = hashlib.sha256(graded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        available = {name: with_json_text(value) for name, value in self.vars.items()}
-        available |= {"token": token, "language": self.language, **variables}
+
+        test_variables = {name: with_json_text(value) for name, value in self.vars.items()}
+        available = {**test_variables, "token": token, "language": self.language, **variables}
+        user_prompt = self.rubric.steps.get(step)
         try:
             if user_prompt is None:
                 return rubric.fill_prompt(rubric.default_prompt(prompt), available, ours=True)
@@ -304,6 +314,7 @@ class Judge(Struct, frozen=True):
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 
     def _complete(self, request: Request, *, is_reask: bool) -> tuple[Reply, ProviderCall]:
+        """Send a request to the text model. Raises ProviderError if the model refuses, or gives half a reply."""
         provider = self.models["text"]
         # A re-ask is never answered from the cache.
         with ProviderCall(provider, afresh=is_reask) as call:
@@ -318,8 +329,10 @@ class Judge(Struct, frozen=True):
                 Trouble.REFUSED,
             )
         if reply.finish_reason not in (*FINISHED, CUT):
-            what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
-            raise ProviderError(what, Trouble.TRUNCATED)
+            raise ProviderError(
+                f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`",
+                Trouble.TRUNCATED,
+            )
         return reply, call
 
     def _cut_off_error(self, replies: Sequence[Reply]) -> ProviderError:
@@ -336,6 +349,7 @@ class Judge(Struct, frozen=True):
     def _no_verdict_message(
         self, problem: Unreadable, replies: Sequence[Reply], *, ignores_schema: bool
     ) -> str:
+        """The message for replies that contain no verdict, with the cure if there is one."""
         cure = ""
         if ignores_schema:
             provider = self.models["text"]
@@ -349,7 +363,7 @@ class Judge(Struct, frozen=True):
 
 
 def _reask_text(problem: Unreadable, keys: Sequence[str]) -> str:
-    """What a grader is asked after a reply that cannot be read."""
+    """The message to a grader after a reply that cannot be read."""
     noun = "keys" if len(keys) > 1 else "key"
     names = ", ".join(f"`{key}`" for key in keys)
     return (
@@ -359,4 +373,5 @@ def _reask_text(problem: Unreadable, keys: Sequence[str]) -> str:
 
 
 def _times_asked(replies: Sequence[Reply]) -> str:
+    """A clause that says how many replies there were. Empty for one reply."""
     return f" (asked {len(replies)} times)" if len(replies) > 1 else ""

@@ -1,275 +1,306 @@
-"""The declared last line, a value that a classic prompt asks for, alone or behind a label; and replies in which every line counts."""
+"""The last line of a reply as a verdict: a value that a classic prompt asks for, such as ``Answer: C`` or ``8/10``.
+
+``WordLine``, ``ScoreLine`` and ``WordListLine`` are the kinds of last lines. A form declares one of them.
+"""
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 from gradegate.assertions.judge import prose
 from gradegate.errors import Unreadable
-from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
-_BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
-_SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
-_NUMBER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
-_NUMBER_AT_END = re.compile(r"(?<![\w.])([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?\Z")
-_LONGEST = 4000  # characters of a line that says a value
+_BEFORE_LABEL = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
+_AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
+_SCORE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
+_SCORE_AT_END = re.compile(rf"(?<![\w.]){_SCORE.pattern}\Z")
 _OPTION = re.compile(r"\((\w+)\) \S")  # a line of a prompt that offers a choice
-_BETWEEN = re.compile(r"[.,;\s]+")
+_BETWEEN_WORDS = re.compile(r"[.,;\s]+")
+_MAX_LINE = 4000  # characters of a line that is searched for a value
 
 
 class LastLine(FrozenStruct):
-    """What the last line may say, and the ``key`` of the grader's object that it is the value of.
+    """The last line that a form declares: a value, and labels that may stand before the value.
 
-    A value is one of ``words`` in any case, also bare, or a number from 0 to ``most``, behind a label or as ``n/most``.
-    With ``among``, the name of a list, it is one word for each of ``count`` items, behind its label; or each word has a line.
+    The value is read from the last line only. The text before the value must end, and no other line may say another value.
     """
 
-    key: str
+    key: str  # of the grader's object, where the value stands
     labels: tuple[str, ...]
-    words: tuple[str, ...] = ()
-    most: int = 0
-    among: str = ""
-    count: int = 1
-    meanings: NamedTexts = {}  # of words that mean the same as others
-    # Words by the lines of the user's prompt that offer them, as `find_option_lines` finds them
-    options: NamedTexts = {}
+    words: tuple[str, ...] = ()  # the allowed values, if they are words
+
+    @property
+    def description(self) -> str:
+        """The allowed values, for a message."""
+        raise NotImplementedError
+
+    def echo_pattern(self) -> str:
+        """A pattern that finds a label with a value inside another text. Such a text talks like this line."""
+        raise NotImplementedError
+
+    def with_options_from(self, prompts: Iterable[str]) -> Self:
+        """The same last line, which may also repeat an option of the user's prompts."""
+        return self
 
     def read(self, text: str) -> tuple[JsonObject, bool]:
-        """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
+        """Read a reply as the grader's object, and tell whether the value stands alone in it. Raises Unreadable."""
         lines = text.rstrip().splitlines()
-        value = (
-            self._said(lines[-1])
-            if lines and (len(lines) == 1 or prose.has_paired_signs(lines[-1]))
-            else None
-        )
-        if value is None and self.among:
-            words = [
-                prose.unwrap(prose.split_list_mark(line)[0]).lower()
-                for line in lines
-                if line.strip()
-            ]
-            value = self._for_all_items(words)
-            lines = []
+        value = None
+        if lines and (len(lines) == 1 or prose.has_paired_signs(lines[-1])):
+            value = self._find_value(lines[-1])
         if value is None:
             raise Unreadable(
-                f"its last line is not {self.described}, and it holds no object", self.words
+                f"its last line is not {self.description}, and it holds no object", self.words
             )
-        alone = len(lines) < 2
-        while lines and self._meant(self._said(lines[-1])) == self._meant(value):
+        is_alone = len(lines) == 1
+
+        # A grader may say the same value in several lines at the end.
+        while lines and self._find_value(lines[-1]) == value:
             lines.pop()
-        before = "\n".join(lines)
-        if not prose.is_plain(before):
+        self._check_lines_before(lines, value)
+        return self._make_object(value, "\n".join(lines).strip()), is_alone
+
+    def _check_lines_before(self, lines: Sequence[str], value: Any) -> None:
+        """Check that the text before the value is prose, ends, and says no other value. Raises Unreadable."""
+        text = "\n".join(lines)
+        if not prose.is_plain(text):
             raise Unreadable(
                 "there is a tag, a fence, a brace or strike-through before its last line"
             )
-        if before.strip():  # it ends, does not go on, and says no other value
-            parts = [
-                part for line in lines if self._said(line) is None for part in self._parts(line)
-            ]
-            ended = (
-                not lines[-1].strip()
-                or prose.has_end(before)
-                or (self.among and self._parts(lines[-1]))
+        if not text.strip():
+            return
+        if not self._has_end(lines) or prose.is_open_ended(prose.RULE.sub("", text)):
+            raise Unreadable(
+                "the text before its last line does not end; end it with a full stop and a blank line"
             )
-            if not ended or prose.is_open_ended(prose.RULE.sub("", before)):
-                raise Unreadable(
-                    "the text before its last line does not end; end it with a full stop and a blank line"
-                )
-            whole = iter(value if self.among else ())
-            if any(self._contradicts(line, value) for line in lines) or not all(
-                part in whole for part in parts
-            ):
-                raise Unreadable("another line of it says another value")
-        if not self.among:
-            return {self.key: value, "reason": before.strip()}, alone
-        return {self.among: [{self.key: word} for word in value]}, alone
+        if self._says_other_value(lines, value):
+            raise Unreadable("another line of it says another value")
 
-    @property
-    def described(self) -> str:
-        """The values, for a message."""
-        if self.most:
-            return f"a number from 0 to {self.most} behind a label, or as n/{self.most}"
-        words = "one of the allowed words"
-        return f"`{self.labels[0]}:` with {self.count} times {words}" if self.among else words
+    def _has_end(self, lines: Sequence[str]) -> bool:
+        """Whether the text before the value ends: with a blank line or with a stop."""
+        is_blank = not lines[-1].strip()
+        return is_blank or prose.has_end("\n".join(lines))
 
-    def echo_pattern(self) -> str:
-        """A pattern for what talks like this line inside another text: a label with a value, or ``n/most``."""
-        label = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self.labels))})"
-        if self.most:
-            share = (
-                rf"(?<![^\W_])(?<![/.])[0-9]{{1,3}}(?:\.[0-9]{{1,9}})?\s?/\s?{self.most}(?![^\W_])"
-            )
-            return rf"{label}(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]|{share}"
-        # After `is`, a single letter is a value only as a capital: "the answer is a city".
-        words = "|".join(map(re.escape, self.words))
-        after_is = "|".join(
-            re.escape(word) if len(word) > 1 else f"(?-i:{re.escape(word.upper())})"
-            for word in self.words
-        )
-        return rf"{label}(?:(?=[\W_]*?[:=?：])[\W_]*+(?:{words})|[\W_]*?\sis\b[\W_]*+(?:{after_is}))(?![^\W_])"
+    def _says_other_value(self, lines: Sequence[str], value: Any) -> bool:
+        """Whether one of the lines before the value says another value."""
+        return any(self._contradicts(line, value) for line in lines)
 
     def _contradicts(self, line: str, value: Any) -> bool:
-        """Whether a line ends in another value, as people see it, or is a label with a single word that is no value."""
-        shown = prose.visible_text(line)
-        found = self._said(shown)
-        if found is None and not self.among:
-            found = self._value_at_end(shown)
-        if found is not None:
-            return bool(self._meant(found) != self._meant(value))
-        if len(shown) > _LONGEST:
-            return False
-        shown = prose.without_end(prose.split_list_mark(shown.lstrip("#> "))[0])
-        label = self._label(shown)
-        return label is not None and len(prose.unwrap(shown[label.end() :]).split()) == 1
+        """Whether a line says another value, or has a label with a single word that is not a value."""
+        visible_line = prose.visible_text(line)
+        other_value = self._find_value_in_prose(visible_line)
+        if other_value is not None:
+            return bool(other_value != value)
+        bare_line, _ = prose.split_list_mark(visible_line.lstrip("#> "))
+        has_label, rest = self._split_label(prose.without_end(bare_line))
+        return has_label and len(rest.split()) == 1
 
-    def _value_at_end(self, shown: str) -> Any:
-        """The value that is the last word or number of a line, whatever signs stand around it; None for none."""
-        end = len(shown)
-        while end and not shown[end - 1].isalnum():
-            end -= 1
-        text = shown[max(0, end - _LONGEST) : end].lower()
-        if self.most:
-            number = _NUMBER_AT_END.search(text)
-            if number is None:
-                return None
-            is_share = number[2] == str(self.most)
-            found = float(number[1] if is_share else number[2] or number[1])
-            return found if found <= self.most else None
-        for word in sorted(self.words, key=len, reverse=True):
-            start = len(text) - len(prose.unwrap(word))
-            if text.endswith(prose.unwrap(word).lower()) and not text[:start][-1:].isalnum():
-                return word
+    def _split_label(self, line: str) -> tuple[bool, str]:
+        """Whether a line begins with a label, and the text after the label, without the signs around that text."""
+        if len(line) > _MAX_LINE:
+            return False, ""
+        line = line.strip().lstrip(prose.WRAPPING)
+        names = "|".join(map(re.escape, self.labels))
+        pattern = rf"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL}|\s+is\b:?)"
+        label = re.match(pattern, line, re.IGNORECASE)
+        if label is None:
+            return False, prose.unwrap(line)
+        return True, prose.unwrap(line[label.end() :])
+
+    def _find_value(self, line: str) -> Any:
+        """The value that is the whole line, with or without a label. None if the line is no value."""
+        raise NotImplementedError
+
+    def _find_value_at_end(self, line: str) -> Any:
+        """The value that is the last word or number of a line, whatever signs stand around it. None if there is no value."""
+        raise NotImplementedError
+
+    def _find_value_in_prose(self, line: str) -> Any:
+        """The value that a line before the last one says. None if the line says no value."""
+        value = self._find_value(line)
+        return self._find_value_at_end(line) if value is None else value
+
+    def _make_object(self, value: Any, reason: str) -> JsonObject:
+        """The object that the reply stands for."""
+        return {self.key: value, "reason": reason}
+
+    def _label_pattern(self) -> str:
+        """A pattern that finds a label inside a text."""
+        names = "|".join(map(re.escape, self.labels))
+        return rf"(?<![^\W_])(?:{names})"
+
+
+class WordLine(LastLine):
+    """A last line that is one of some words, in any case, with or without a label: ``Answer: C``, ``C``.
+
+    ``meanings`` has the words that mean the same as another word. ``options`` has the lines of the user's prompt that offer
+    a word, such as ``(A) It is a subset``, each with that word. A last line that repeats such a line has its word as value.
+    """
+
+    meanings: NamedTexts = {}
+    options: NamedTexts = {}
+
+    @property
+    def description(self) -> str:
+        return "one of the allowed words"
+
+    def echo_pattern(self) -> str:
+        words = []
+        words_after_is = []
+        for word in self.words:
+            words.append(re.escape(word))
+            # After `is`, a single letter is a value only as a capital: "the answer is a city".
+            is_letter = len(word) <= 1
+            words_after_is.append(
+                f"(?-i:{re.escape(word.upper())})" if is_letter else re.escape(word)
+            )
+
+        after_sign = rf"(?=[\W_]*?[:=?：])[\W_]*+(?:{'|'.join(words)})"
+        after_is = rf"[\W_]*?\sis\b[\W_]*+(?:{'|'.join(words_after_is)})"
+        return rf"{self._label_pattern()}(?:{after_sign}|{after_is})(?![^\W_])"
+
+    def with_options_from(self, prompts: Iterable[str]) -> Self:
+        options = {}
+        for prompt in prompts:
+            for line in prompt.splitlines():
+                option = _as_option(line)
+                offer = _OPTION.match(option)
+                if offer and offer[1] in self.words:
+                    options[option] = offer[1]
+        return replace(self, options=options)
+
+    def _find_value(self, line: str) -> Any:
+        option = self.options.get(_as_option(line))
+        if option is not None:
+            return self._meaning(option)
+        _, text = self._split_label(line)
+        for word in self.words:
+            if prose.unwrap(word).lower() == text.lower():
+                return self._meaning(word)
         return None
 
-    def _meant(self, value: Any) -> Any:
-        return self.meanings.get(value, value) if isinstance(value, str) else value
+    def _find_value_at_end(self, line: str) -> Any:
+        text = _text_to_last_word(line)
+        for word in sorted(self.words, key=len, reverse=True):
+            bare_word = prose.unwrap(word).lower()
+            if text.endswith(bare_word):
+                sign_before = text.removesuffix(bare_word)[-1:]
+                if not sign_before.isalnum():
+                    return self._meaning(word)
+        return None
 
-    def _parts(self, line: str) -> list[str]:
-        """In a grader with a value for each item: the words that a line is made of, or the one at its end."""
-        if not self.among:
-            return []
-        shown = prose.visible_text(line).lower()
-        words = [
-            prose.unwrap(word)
-            for word in _BETWEEN.split(prose.split_list_mark(prose.unwrap(shown))[0])
-            if word
-        ]
+    def _meaning(self, word: str) -> str:
+        return self.meanings.get(word, word)
+
+
+class WordListLine(WordLine, kw_only=True):
+    """A last line with a label and then one word for each of ``count`` items. Or a reply with one such word in each line."""
+
+    list_key: str  # of the grader's object, where the list of values stands
+    count: int
+
+    @property
+    def description(self) -> str:
+        return f"`{self.labels[0]}:` with {self.count} times {super().description}"
+
+    def read(self, text: str) -> tuple[JsonObject, bool]:
+        words = []
+        for line in text.splitlines():
+            if line.strip():
+                bare_line, _ = prose.split_list_mark(line)
+                words.append(prose.unwrap(bare_line).lower())
+        if self._has_value_for_each_item(words):
+            return self._make_object(words, ""), True
+        return super().read(text)
+
+    def _find_value(self, line: str) -> Any:
+        has_label, text = self._split_label(line)
+        words = _BETWEEN_WORDS.split(text.lower())
+        return words if has_label and self._has_value_for_each_item(words) else None
+
+    def _find_value_in_prose(self, line: str) -> Any:
+        # An option of the prompt is one word, so a line that repeats an option is another value.
+        return self.options.get(_as_option(line)) or self._find_value(line)
+
+    def _has_end(self, lines: Sequence[str]) -> bool:
+        return bool(super()._has_end(lines) or self._words_of_line(lines[-1]))
+
+    def _says_other_value(self, lines: Sequence[str], value: Any) -> bool:
+        if super()._says_other_value(lines, value):
+            return True
+
+        # Lines about single items may say their words, in the order of the items.
+        remaining_words = iter(value)
+        for line in lines:
+            if self._find_value(line) is None:
+                for word in self._words_of_line(line):
+                    if word not in remaining_words:  # consumes the words up to this one
+                        return True
+        return False
+
+    def _words_of_line(self, line: str) -> list[str]:
+        """The values that a line consists of. For any other line, the value that is the last word of the line."""
+        visible_line = prose.visible_text(line).lower()
+        bare_line, _ = prose.split_list_mark(prose.unwrap(visible_line))
+        words = [prose.unwrap(word) for word in _BETWEEN_WORDS.split(bare_line) if word]
         if words and all(word in self.words for word in words):
             return words
-        word = self._value_at_end(shown)
-        return [] if word is None else [word]
+        last_word = self._find_value_at_end(visible_line)
+        return [] if last_word is None else [last_word]
 
-    def _said(self, line: str) -> Any:
-        """The value of a line, None for none."""
-        if option := self.options.get(as_option(line)):
-            return option
-        line = line.strip().lstrip(prose.WRAPPING) if len(line) <= _LONGEST else ""
-        label = self._label(line)
-        value = prose.unwrap(line[label.end() :] if label else line)
-        if self.most:
-            number = _NUMBER.fullmatch(value)
-            fits = (
-                number is not None
-                and (label or number[2])
-                and number[2] in (None, str(self.most))
-                and float(number[1]) <= self.most
-            )
-            return float(number[1]) if number and fits else None
-        if self.among:
-            return self._for_all_items(_BETWEEN.split(value.lower())) if label else None
-        return next(
-            (word for word in self.words if prose.unwrap(word).lower() == value.lower()), None
-        )
+    def _has_value_for_each_item(self, words: Sequence[str]) -> bool:
+        return len(words) == self.count and all(word in self.words for word in words)
 
-    def _for_all_items(self, words: list[str]) -> list[str] | None:
-        """The words, if they are values, one for each item."""
-        fits = len(words) == self.count and all(word in self.words for word in words)
-        return words if fits else None
-
-    def _label(self, line: str) -> re.Match[str] | None:
-        labels = "|".join(map(re.escape, self.labels))
-        return re.match(
-            rf"{_BEFORE}(?:{labels})(?:{_SIGN}|\s+is\b:?)",
-            line.lstrip(prose.WRAPPING),
-            re.IGNORECASE,
-        )
+    def _make_object(self, value: Any, reason: str) -> JsonObject:
+        return {self.list_key: [{self.key: word} for word in value]}
 
 
-def as_option(line: str) -> str:
-    """A line as ``find_option_lines`` compares it: without a full stop, and whatever blanks are in it."""
+class ScoreLine(LastLine, kw_only=True):
+    """A last line that is a number from 0 to ``highest``, behind a label or as a share: ``Score: 8``, ``8/10``."""
+
+    highest: int
+
+    @property
+    def description(self) -> str:
+        return f"a number from 0 to {self.highest} behind a label, or as n/{self.highest}"
+
+    def echo_pattern(self) -> str:
+        after_label = r"(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]"
+        number = r"(?<![^\W_])(?<![/.])[0-9]{1,3}(?:\.[0-9]{1,9})?"
+        return rf"{self._label_pattern()}{after_label}|{number}\s?/\s?{self.highest}(?![^\W_])"
+
+    def _find_value(self, line: str) -> Any:
+        has_label, text = self._split_label(line)
+        score = _SCORE.fullmatch(text)
+        if score is None:
+            return None
+        number, scale = score.groups()
+        is_share = scale == str(self.highest)
+        if not is_share and (scale or not has_label):
+            return None
+        return float(number) if float(number) <= self.highest else None
+
+    def _find_value_at_end(self, line: str) -> Any:
+        score = _SCORE_AT_END.search(_text_to_last_word(line))
+        if score is None:
+            return None
+
+        # Of a share of another scale, only the last number counts.
+        number, scale = score.groups()
+        if scale and scale != str(self.highest):
+            number = scale
+        return float(number) if float(number) <= self.highest else None
+
+
+def _text_to_last_word(line: str) -> str:
+    """A line in lower case up to the end of the last word or number: without the signs after it."""
+    end = len(line)
+    while end and not line[end - 1].isalnum():
+        end -= 1
+    return line[max(0, end - _MAX_LINE) : end].lower()
+
+
+def _as_option(line: str) -> str:
+    """A line in the form in which options are compared: blanks do not matter, nor does a full stop at the end."""
     return " ".join(line.split()).rstrip(".")
-
-
-def find_option_lines(prompts: Iterable[str], words: Sequence[str]) -> dict[str, str]:
-    """The lines of prompts that offer one of these words, such as `(A) It is a subset`, each with its word."""
-    options = {}
-    for line in (line for prompt in prompts for line in prompt.splitlines()):
-        offer = _OPTION.match(as_option(line))
-        if offer and offer[1] in words:
-            options[as_option(line)] = offer[1]
-    return options
-
-
-# --- every line: marked sentences, quotations, and lists of texts ----------------------------------------------
-
-
-def _filled(text: str) -> list[str]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise Unreadable("it is empty")
-    return lines
-
-
-def marked_lines(
-    text: str, marks: Sequence[str], is_quoted: Callable[[str], bool]
-) -> list[tuple[str, str]]:
-    """The text of every line with its one mark. A list item or quotation that does not end ``is_quoted``. Raises Unreadable."""
-    words = "|".join(map(re.escape, marks))
-    last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
-    another = re.compile(rf"\[[^\[\]]*(?:{words})", re.IGNORECASE)
-    pairs = []
-    for line in _filled(text):
-        start = line.rfind("[")
-        start = len(line[:start].rstrip("*_")) if start > 0 else 0
-        mark = last.fullmatch(line, start)
-        sentence, is_item = prose.split_list_mark(line[:start])
-        if mark is None or another.search(sentence) or not prose.is_plain(sentence):
-            raise Unreadable(
-                f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]"
-            )
-        known = prose.has_end(sentence) or (
-            (is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrap(sentence))
-        )
-        if not prose.has_words(sentence) or prose.is_open_ended(sentence) or not known:
-            raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
-        pairs.append((prose.unwrap(sentence), mark[1].lower()))
-    return pairs
-
-
-def quoted_lines(text: str) -> list[str]:
-    """Every line without marks of quotations and lists; whoever asks holds them against the context. Raises Unreadable."""
-    lines = [prose.split_list_mark(line.lstrip("> "))[0] for line in _filled(text)]
-    if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
-        raise Unreadable("a line of it is a question")
-    return lines
-
-
-def item_lines(text: str) -> list[str]:
-    """Every line as a text: each is a list item, or it ends. Raises Unreadable."""
-    lines = [(line, *prose.split_list_mark(line)) for line in _filled(text)]
-    if not prose.is_plain(text) or not all(
-        bare and (is_item or prose.has_end(line)) for line, bare, is_item in lines
-    ):
-        raise Unreadable("it is neither an object nor a list with one text to a line")
-    return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
-
-
-def single_line(text: str) -> str:
-    """The one line of a text. Raises Unreadable."""
-    lines = _filled(text)
-    line = prose.split_list_mark(lines[0])[0].strip(prose.WRAPPING)
-    if len(lines) > 1 or not prose.is_plain(text) or not prose.has_words(line):
-        raise Unreadable("it is neither an object nor one line")
-    return line

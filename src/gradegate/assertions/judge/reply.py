@@ -1,6 +1,6 @@
-"""Reads a reply: it is a verdict if it has one of few forms from its first sign to its last, and else it is unreadable.
+"""Reads the reply of a grader. A reply is a verdict only if all of it, from start to end, has one of few forms.
 
-The forms are those of docs/verdicts.md. Words of prose are never interpreted, in any language.
+docs/verdicts.md describes the forms. Words of prose are never interpreted, in any language.
 """
 
 import html
@@ -14,17 +14,18 @@ from msgspec import Struct, field
 
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import find_option_lines
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject, replace
+from gradegate.structs import JsonObject
 from gradegate.templating import lenient_json
 
 T = TypeVar("T")
-# The forms of a reply, which are also the counters of ``Readings``.
+# The forms of a reply: an enforced schema, the object alone, the object apart after prose, a last line, every line.
+# The counters of ``Readings`` have the same names.
 ReplyForm = Literal["constrained", "alone", "apart", "last_line", "lines"]
 MAX_BYTES = 1 << 20  # of a reply
+_MAX_BEGIN = 60  # characters before an object that are searched for a blank line or a fence
 ALONE = (
     "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
 )
@@ -90,6 +91,7 @@ class NeutralKeys(Struct, frozen=True):
                 )
 
     def _is_asked_for(self, key: str) -> bool:
+        """Whether a prompt of the user asks for a key. Keys that say a verdict are never accepted."""
         if "".join(filter(str.isalnum, key)) in _VERDICT_KEYS:
             return False
         pattern = re.compile(_key_before_colon(key), re.IGNORECASE)
@@ -120,11 +122,11 @@ class Reading(Struct, Generic[T], frozen=True):
 
 
 class _FoundObject(NamedTuple):
-    """The object that a reply has or stands for, and whether nothing is next to its verdict."""
+    """The object that a reply has or stands for."""
 
     value: Object
     reply_form: ReplyForm
-    is_alone: bool
+    is_alone: bool  # nothing stands next to the verdict
 
 
 def read_constrained_reply(reply: str, form: Form[T]) -> Reading[T]:
@@ -154,10 +156,10 @@ def read_reply(reply: str, form: Form[T], circumstances: Circumstances) -> Readi
     found = _find_object(text, form, circumstances)
     if not found.is_alone and form.texts_key is None:
         # What is next to the verdict may be repeated, too.
-        seen = [*circumstances.judged]
+        texts = [*circumstances.judged]
         if found.reply_form == "apart":
-            seen += circumstances.prompt
-        _refuse_echo(_echo_pattern(form).search, seen)
+            texts += circumstances.prompt
+        _refuse_echo(_echo_pattern(form).search, texts)
     return Reading(form.read(found.value), found.reply_form)
 
 
@@ -211,8 +213,10 @@ def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _Fou
 
     # The object at the end, after prose.
     is_alone = value is not None
-    if not is_alone and (end := _text_of_last_object(text)):
-        value = _parse_lenient(end)
+    if not is_alone:
+        object_text = _text_of_last_object(text)
+        if object_text is not None:
+            value = _parse_lenient(object_text)
     if value is not None:
         if not isinstance(value, dict):
             raise Unreadable("it is not a JSON object")
@@ -221,8 +225,8 @@ def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _Fou
 
     # The classic forms that this question declares.
     if form.last_line:
-        options = find_option_lines(circumstances.prompt, form.last_line.words)
-        value, is_alone = replace(form.last_line, options=options).read(text)
+        last_line = form.last_line.with_options_from(circumstances.prompt)
+        value, is_alone = last_line.read(text)
         return _FoundObject(value, "last_line", is_alone)
     if form.read_lines:
         return _FoundObject(form.read_lines(text), "lines", is_alone=False)
@@ -240,7 +244,7 @@ def _object_of_texts(text: str, form: Form[T], key: str) -> Object:
 
 
 def _parse_alone(text: str) -> Any:
-    """The object that is the whole text, or the only item of a list that is. None for another text. Raises Unreadable."""
+    """Parse a text that is one object, or a list of one object. None for any other text. Raises Unreadable."""
     if text[0] == "{":
         return _parse_lenient(text)
     if text[0] != "[":
@@ -253,20 +257,25 @@ def _parse_alone(text: str) -> Any:
     return items[0] if is_one_object else None
 
 
-def _text_of_last_object(text: str) -> str:
-    """The object at the end of a text, after prose that ends and a blank line or the object's own fence; else empty."""
-    start = text.find("{")
-    begins = _OBJECT_BEGINS.search(text, max(0, start - 60), start) if start > 0 else None
-    if begins is None:
-        return ""
-    fence = _FENCE_BEGINS.search(text, begins.start(), start)
-    before = text[: fence.start() if fence else start]
-    if not prose.is_plain(before) or not prose.has_end(before):
-        return ""
-    return prose.unfence(text[fence.start() :]) if fence else text[start:]
+def _text_of_last_object(text: str) -> str | None:
+    """The object at the end of a text, after prose that ends and a blank line or a fence. None if there is no such object."""
+    brace = text.find("{")
+    if brace <= 0:
+        return None
+    object_begin = _OBJECT_BEGINS.search(text, max(0, brace - _MAX_BEGIN), brace)
+    if object_begin is None:
+        return None
+
+    fence = _FENCE_BEGINS.search(text, object_begin.start(), brace)
+    start = fence.start() if fence else brace
+    prose_before = text[:start]
+    if not prose.is_plain(prose_before) or not prose.has_end(prose_before):
+        return None
+    object_text = text[start:]
+    return prose.unfence(object_text) if fence else object_text
 
 
-# --- its JSON -------------------------------------------------------------------------------------------------
+# --- JSON in a reply ------------------------------------------------------------------------------------------
 
 
 def _parse_lenient(text: str) -> Any:
@@ -286,13 +295,21 @@ def _parse_lenient(text: str) -> Any:
         raise Unreadable("its object cannot be read as JSON") from None
 
 
-def _check_schema(value: Any, schema: JsonObject, place: str) -> None:
-    """Raise OffSchema if a value is not of one of our schemas: types, keys, words, and finite numbers."""
-    kind = schema["type"]
-    has_type = isinstance(value, _TYPES[kind]) and isinstance(value, bool) is (kind == "boolean")
+def _has_type(value: Any, kind: str) -> bool:
+    """Whether a value has a type of JSON Schema. A boolean is no number, and a number must be finite."""
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if not isinstance(value, _TYPES[kind]):
+        return False
     if isinstance(value, float):
-        has_type = has_type and math.isfinite(value) and (kind != "integer" or value.is_integer())
-    if not has_type:
+        return math.isfinite(value) and (kind != "integer" or value.is_integer())
+    return True
+
+
+def _check_schema(value: Any, schema: JsonObject, place: str) -> None:
+    """Raise OffSchema if a value does not fit one of our schemas: types, keys, words, and finite numbers."""
+    kind = schema["type"]
+    if not _has_type(value, kind):
         raise OffSchema(f"{place or 'it'} is not of the type {kind}")
     if value not in schema.get("enum", (value,)):
         raise OffSchema(f"{place} is not one of the allowed values", schema["enum"])

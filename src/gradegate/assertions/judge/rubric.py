@@ -1,4 +1,4 @@
-"""Grading prompts: our own templates, or what ``rubricPrompt`` puts in their place, as chat messages to fill in."""
+"""Grading prompts as chat messages to fill in: our own from ``prompts/``, or those of ``rubricPrompt``."""
 
 import json
 import re
@@ -21,12 +21,12 @@ from gradegate.templating.template import (
 )
 
 Template = tuple[Message, ...]  # contents and images are templates
-_SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what a template shows, as against its tags
+_SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # a value that a template shows, as opposed to a tag
 IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
 class Rubric(FrozenStruct):
-    """The user's grading prompts by step; "" is the prompt of a grader that asks once."""
+    """The user's grading prompts by step. The step "" is the prompt of an evaluator that asks once."""
 
     steps: Mapping[str, Template] = {}
 
@@ -41,7 +41,7 @@ NO_RUBRIC = Rubric()
 
 @cache
 def default_prompt(name: str) -> Template:
-    """Our prompt of that name, from ``prompts/NAME.yaml``."""
+    """Load our prompt with this name, from ``prompts/NAME.yaml``."""
     file = f"{name}.yaml"
     content = resources.files("gradegate.assertions.judge").joinpath("prompts", file).read_bytes()
     return tuple(Message(item["role"], item["content"]) for item in documents.read(content, file))
@@ -49,44 +49,39 @@ def default_prompt(name: str) -> Template:
 
 @cache
 def built_in_variables() -> frozenset[str]:
-    """The variables that graders give to their prompts, whichever they are: what our own prompts ask for."""
-    files = (
-        entry.name
-        for entry in resources.files("gradegate.assertions.judge").joinpath("prompts").iterdir()
-        if entry.name.endswith(".yaml")
-    )
-    return frozenset().union(
-        *(
-            variables_used(message.content, trusted=True)
-            for name in files
-            for message in default_prompt(name.removesuffix(".yaml"))
-        )
-    )
+    """The variables that evaluators give to their prompts: all variables that our own prompts use."""
+    variables = set[str]()
+    for file in resources.files("gradegate.assertions.judge").joinpath("prompts").iterdir():
+        if file.name.endswith(".yaml"):
+            for message in default_prompt(file.name.removesuffix(".yaml")):
+                variables |= variables_used(message.content, trusted=True)
+    return frozenset(variables)
 
 
 def fill_prompt(
     template: Template, variables: Variables, ours: bool = False
 ) -> tuple[Message, ...]:
-    """Messages with their variables filled in, each once; ``ours``: they are a ``default_prompt``. Raises TemplateError."""
-    if ours:
-        return tuple(
-            Message(message.role, render(message.content, variables, ours)) for message in template
-        )
-    filled = []
-    for it in template:
-        content = _fill(it.content, variables)
-        images = tuple(render(image, variables).strip() for image in it.images)
-        wrong = next((image for image in images if not image.lower().startswith(IMAGES)), None)
-        if wrong is not None:
-            raise TemplateError(
-                f"{excerpt(wrong, 60)!r} is not an image: give an https: URL or a data: URI"
-            )
-        filled.append(Message(it.role, content, images, render_values(it.written, variables)))
-    return tuple(filled)
+    """Fill in the variables of messages. ``ours`` says that they are a ``default_prompt``. Raises TemplateError."""
+    messages = []
+    for message in template:
+        if ours:
+            messages.append(Message(message.role, render(message.content, variables, ours)))
+            continue
+
+        content = _fill_content(message.content, variables)
+        images = tuple(render(image, variables).strip() for image in message.images)
+        for image in images:
+            if not image.lower().startswith(IMAGES):
+                raise TemplateError(
+                    f"{excerpt(image, 60)!r} is not an image: give an https: URL or a data: URI"
+                )
+        written = render_values(message.written, variables)
+        messages.append(Message(message.role, content, images, written))
+    return tuple(messages)
 
 
-def _fill(content: str, variables: Variables) -> str:
-    # JSON is filled value by value, so that a quote in an answer cannot end a string.
+def _fill_content(content: str, variables: Variables) -> str:
+    """Fill in a text. JSON is filled in value by value, so a quote in an answer cannot end a string."""
     if content.lstrip()[:1] in ("{", "["):
         try:
             parsed = json.loads(content)
@@ -100,83 +95,93 @@ def _fill(content: str, variables: Variables) -> str:
 
 
 def parse_rubric(written: Any, steps: Sequence[str] = ()) -> Rubric:
-    """``rubricPrompt`` in any of its forms. Raises ValueError with what is wrong.
+    """Parse ``rubricPrompt`` in any of its forms. Raises ValueError with the mistake.
 
-    Text, chat as JSON or YAML text, a list of messages; for graders that ask in ``steps``: a mapping by step, or a
-    list with one entry for each.
+    A prompt is a text, a chat as JSON or YAML text, or a list of messages. For an evaluator that asks in ``steps``,
+    ``rubricPrompt`` is a mapping of prompts by step, or a list with one prompt for each step.
     """
     if not written:
         return NO_RUBRIC
     if not steps:
-        return Rubric({"": _template(written)})
+        return Rubric({"": _parse_template(written)})
+
     if isinstance(written, Mapping):
-        unknown = [key for key in written if key not in steps]
-        if unknown:
-            raise ValueError(
-                f"rubricPrompt has no step `{unknown[0]}`; the steps are {', '.join(steps)}"
-            )
-        return Rubric({step: _template(text) for step, text in written.items() if text})
-    if (
-        isinstance(written, Sequence)
-        and not isinstance(written, str)
-        and len(written) == len(steps)
-    ):
-        return Rubric({step: _template(text) for step, text in zip(steps, written, strict=True)})
+        for key in written:
+            if key not in steps:
+                raise ValueError(
+                    f"rubricPrompt has no step `{key}`; the steps are {', '.join(steps)}"
+                )
+        return Rubric({step: _parse_template(prompt) for step, prompt in written.items() if prompt})
+
+    is_list = isinstance(written, Sequence) and not isinstance(written, str)
+    if is_list and len(written) == len(steps):
+        prompts = zip(steps, written, strict=True)
+        return Rubric({step: _parse_template(prompt) for step, prompt in prompts})
     raise ValueError(
         f"rubricPrompt must be a mapping or a list of {len(steps)} prompts: {', '.join(steps)}"
     )
 
 
-def _template(written: Any) -> Template:
+def _parse_template(written: Any) -> Template:
+    """Parse one prompt: a text, a message, or messages. Any other data is sent as JSON. Raises ValueError."""
     if isinstance(written, str):
-        wrong = _wrong(written)
-        if wrong and is_template(written):
-            written = _without_tags(written)
-            wrong = _wrong(written)
-        if wrong:
-            raise ValueError(f"rubricPrompt looks like chat messages and {wrong}")
-        return chat_prompt.parse_chat(written, only_sendable=True) or (Message("user", written),)
-    if (
-        isinstance(written, Mapping)
-        and isinstance(written.get("content"), str)
-        and set(written) <= {"role", "content"}
-    ):
-        return (Message(str(written.get("role") or "user"), written["content"]),)
-    listed = [written] if isinstance(written, Mapping) else written
-    messages = chat_prompt.parse_messages(
-        listed if chat_prompt.is_chat(listed) else written, only_sendable=True
-    )
-    if messages is None and chat_prompt.is_chat(listed):
-        raise ValueError(f"rubricPrompt {chat_prompt.messages_mistake(listed, only_sendable=True)}")
+        return _parse_template_text(written)
+
+    if isinstance(written, Mapping):
+        content = written.get("content")
+        if isinstance(content, str) and set(written) <= {"role", "content"}:
+            return (Message(str(written.get("role") or "user"), content),)
+
+    message_list = [written] if isinstance(written, Mapping) else written
+    if chat_prompt.is_chat(message_list):
+        messages = chat_prompt.parse_messages(message_list, only_sendable=True)
+        if messages is None:
+            mistake = chat_prompt.messages_mistake(message_list, only_sendable=True)
+            raise ValueError(f"rubricPrompt {mistake}")
+    else:
+        messages = chat_prompt.parse_messages(written, only_sendable=True)
     return messages or (Message("user", json.dumps(written, ensure_ascii=False)),)
 
 
-def _without_tags(written: str) -> str:
-    """Messages with the tags between them filled in, and what they show left as it is. Raises ValueError.
+def _parse_template_text(written: str) -> Template:
+    """Parse a text as chat messages, or else as one message of the user. Raises ValueError."""
+    mistake = _chat_mistake(written)
+    if mistake and is_template(written):
+        # Tags between the messages may be the reason.
+        written = _render_tags(written)
+        mistake = _chat_mistake(written)
+    if mistake:
+        raise ValueError(f"rubricPrompt looks like chat messages and {mistake}")
+    return chat_prompt.parse_chat(written, only_sendable=True) or (Message("user", written),)
 
-    So an answer is filled in value by value, and can end no text of theirs.
+
+def _render_tags(written: str) -> str:
+    """Fill in the tags of a text, and leave ``{{ variables }}`` in place. Raises ValueError if a tag uses a variable.
+
+    The variables are filled in later, message by message, so an answer cannot end the text of a message.
     """
     try:
-        asked = variables_used(_SHOWN.sub("", written))
-        filled = render(
-            _SHOWN.sub(lambda shown: f"{{% raw %}}{shown[0]}{{% endraw %}}", written), {}
-        )
-        asked |= variables_used(filled) - variables_used(written)
+        variables = variables_used(_SHOWN.sub("", written))
+        protected = _SHOWN.sub(lambda shown: f"{{% raw %}}{shown[0]}{{% endraw %}}", written)
+        rendered = render(protected, {})
+        variables |= variables_used(rendered) - variables_used(written)
     except TemplateError as e:
         raise ValueError(f"rubricPrompt cannot be filled in: {e}") from e
-    if asked:
+    if variables:
         raise ValueError(
-            f"a tag between the messages of rubricPrompt asks for `{min(asked)}`: write it inside the text of a message"
+            f"a tag between the messages of rubricPrompt asks for `{min(variables)}`: write it inside the text of a message"
         )
-    return filled
+    return rendered
 
 
-def _wrong(written: str) -> str:
-    """Why a text that is meant as messages is none; empty for any other."""
-    try:
-        value = json.loads(written) if written.lstrip().startswith("{") else None
-    except (ValueError, RecursionError):
-        value = None
+def _chat_mistake(written: str) -> str:
+    """The mistake in a text that is meant as chat messages. Empty for any other text."""
+    value = None
+    if written.lstrip().startswith("{"):
+        try:
+            value = json.loads(written)
+        except (ValueError, RecursionError):
+            value = None
     if chat_prompt.is_chat([value]):
         return "is one message: write a list of messages"
     return chat_prompt.chat_mistake(written, only_sendable=True)
@@ -185,16 +190,17 @@ def _wrong(written: str) -> str:
 def list_schema(
     key: str, item: JsonObject, count: int | None = None, each: Sequence[JsonObject] = ()
 ) -> JsonObject:
-    """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known.
+    """JSON Schema of an object with a list of such items under ``key``. With ``count``, the list has exactly so many.
 
-    ``each`` is the schema of every single item, in order, for the servers that take one.
+    ``each`` is the schema of every single item, in order, for the servers that accept ``prefixItems``.
     """
-    listed: dict[str, Any] = {"type": "array", "items": item}
+    list_type: dict[str, Any] = {"type": "array", "items": item}
     if count is not None:
-        listed.update(minItems=count, maxItems=count)
+        list_type["minItems"] = count
+        list_type["maxItems"] = count
     if each:
-        listed["prefixItems"] = [*each]
-    return object_schema(**{key: listed})
+        list_type["prefixItems"] = [*each]
+    return object_schema(**{key: list_type})
 
 
 def object_schema(**properties: JsonObject) -> JsonObject:

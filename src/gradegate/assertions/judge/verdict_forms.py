@@ -1,4 +1,4 @@
-"""The forms that several graders read: a verdict, a list of verdicts, a score, a list of texts."""
+"""The forms that several evaluators need: a verdict, a list of verdicts, a choice, a score, a list of texts."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import LastLine, item_lines
+from gradegate.assertions.judge.last_line import LastLine, WordLine
+from gradegate.assertions.judge.lines import parse_items
 from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
@@ -24,7 +25,7 @@ YES_NO: NamedTexts = {
 }
 YES_NO_IDK: NamedTexts = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
 TEXT: Object = {"type": "string"}
-YES_NO_LINE = LastLine(
+YES_NO_LINE = WordLine(
     "verdict",
     ("answer", "verdict", "result", "criterion met"),
     ("yes", "no", "y", "n"),
@@ -33,9 +34,9 @@ YES_NO_LINE = LastLine(
 
 
 class Judgement(PartlyEqual, Generic[T]):
-    """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
+    """A verdict as it was read, with the grader's reason. Judgements with the same verdict are equal.
 
-    ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
+    ``verdict`` is a word, a letter, a truth, a score or an index. ``reason`` is empty if the grader gave no reason.
     """
 
     not_compared = ("reason",)
@@ -43,7 +44,7 @@ class Judgement(PartlyEqual, Generic[T]):
     reason: str = ""
 
     def row(self, **about: Any) -> dict[str, Any]:
-        """Evidence: what was judged, the verdict and the reason."""
+        """A row of evidence: ``about`` the subject, then the verdict and the reason."""
         return {**about, "verdict": self.verdict, "reason": self.reason}
 
 
@@ -53,107 +54,113 @@ Judgements = tuple[Judgement[str], ...]
 def verdict_form(
     words: NamedTexts = YES_NO, last_line: LastLine | None = None
 ) -> Form[Judgement[str]]:
-    """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
+    """The form of a single verdict: ``{"reason", "verdict"}``, or a last line. ``words`` maps each word to its verdict."""
     return Form(_schema(words), partial(parse_judgement, words=words), last_line)
 
 
 def verdict_list_form(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
-    """Exactly ``count`` verdicts, in order."""
+    """The form of a list of exactly ``count`` verdicts, in order: ``{"verdicts": [{"reason", "verdict"}]}``."""
 
-    def read(found: Object) -> Judgements:
-        items = form.required_list(found, "verdicts")
+    def read(item: Object) -> Judgements:
+        items = form.required_list(item, "verdicts")
         if len(items) != count:
             raise Unreadable(
                 f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
             )
         # Nobody asked for an id, but it says which part is meant.
         if any(isinstance(item, Mapping) and "id" in item for item in items):
-            return _in_order(found, count, words)
+            return _verdicts_in_order(item, count, words)
         return tuple(parse_judgement(item, words) for item in items)
 
     return Form(list_schema("verdicts", _schema(words), count), read)
 
 
 def numbered_verdicts_form(words: NamedTexts, count: int) -> Form[Judgements]:
-    """One verdict on each of ``count`` parts that the grader was shown under numbers from 1; in the order of the numbers."""
-    read = partial(_in_order, count=count, words=words)
+    """The form of one verdict on each of ``count`` parts, which the grader saw under numbers from 1. In that order."""
+    read = partial(_verdicts_in_order, count=count, words=words)
     return Form(verdicts_schema(range(1, count + 1), words), read)
 
 
-def _in_order(found: Object, count: int, words: NamedTexts) -> Judgements:
-    by_id = verdicts_by_id(found, range(1, count + 1), words)
-    return tuple(by_id[number] for number in range(1, count + 1))
+def _verdicts_in_order(item: Object, count: int, words: NamedTexts) -> Judgements:
+    """The verdicts with the ids from 1 to ``count``, in the order of the ids. Raises Unreadable."""
+    ids = range(1, count + 1)
+    by_id = verdicts_by_id(item, ids, words)
+    return tuple(by_id[id_] for id_ in ids)
 
 
 def verdicts_schema(ids: Sequence[int], words: NamedTexts) -> Object:
     """JSON Schema of one verdict for each of these ids."""
 
-    def item(*ids: int) -> Object:
+    def verdict_schema(*ids: int) -> Object:
         return object_schema(id={"type": "integer", "enum": [*ids]}, **_properties(words))
 
-    return list_schema("verdicts", item(*ids), len(ids), [item(number) for number in ids])
+    schema_for_each_id = [verdict_schema(id_) for id_ in ids]
+    return list_schema("verdicts", verdict_schema(*ids), len(ids), schema_for_each_id)
 
 
 def verdicts_by_id(
-    found: Object, ids: Collection[int], words: NamedTexts
+    item: Object, ids: Collection[int], words: NamedTexts
 ) -> Mapping[int, Judgement[str]]:
-    """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
-    by_id = {}
-    for item in form.required_list(found, "verdicts"):
-        number = form.parse_number(item.get("id")) if isinstance(item, Mapping) else None
+    """Parse ``{"verdicts": [{"id", "reason", "verdict"}]}`` into judgements by id, each id exactly once. Raises Unreadable."""
+    by_id: dict[int, Judgement[str]] = {}
+    for verdict in form.required_list(item, "verdicts"):
+        number = None
+        if isinstance(verdict, Mapping):
+            number = form.parse_number(verdict.get("id"))
         if number is None or number not in ids:
-            listed = ", ".join(map(str, sorted(ids)))
-            raise Unreadable(f"a verdict has no id, or one that is not one of {listed}")
-        if int(number) in by_id:
-            raise Unreadable(f"there are two verdicts with the id {int(number)}")
-        by_id[int(number)] = parse_judgement(item, words)
-    if lacking := sorted(set(ids) - by_id.keys()):
-        raise Unreadable(f"there is no verdict with the id {', '.join(map(str, lacking))}")
+            allowed_ids = ", ".join(map(str, sorted(ids)))
+            raise Unreadable(f"a verdict has no id, or one that is not one of {allowed_ids}")
+        id_ = int(number)
+        if id_ in by_id:
+            raise Unreadable(f"there are two verdicts with the id {id_}")
+        by_id[id_] = parse_judgement(verdict, words)
+
+    missing_ids = sorted(set(ids) - by_id.keys())
+    if missing_ids:
+        raise Unreadable(f"there is no verdict with the id {', '.join(map(str, missing_ids))}")
     return by_id
 
 
 def choice_form(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
-    """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
-    known = {form.parse_word(choice): choice for choice in choices}
+    """The form of one of some choices: ``{"reason", key}``, or a last line. The verdict is spelled as in ``choices``."""
+    choice_by_word = {form.parse_word(choice): choice for choice in choices}
 
     def read(item: Object) -> Judgement[str]:
-        written = form.required_value(item, key)
-        word = form.parse_word(written)
-        if word not in known:
+        value = form.required_value(item, key)
+        word = form.parse_word(value)
+        if word not in choice_by_word:
             raise Unreadable(
-                f"`{key}` {excerpt(str(written), 40)!r} is not one of the choices", choices
+                f"`{key}` {excerpt(str(value), 40)!r} is not one of the choices", choices
             )
-        return Judgement(known[word], form.reason_of(item))
+        return Judgement(choice_by_word[word], form.reason_of(item))
 
     schema = object_schema(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
-    return Form(
-        schema,
-        read,
-        LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)),
-    )
+    labels = ("answer", "verdict", "category", "option", "choice")
+    return Form(schema, read, WordLine(key, labels, tuple(choices)))
 
 
 def texts_form(key: str) -> Form[tuple[str, ...]]:
-    """The texts of ``{key: [text, ...]}``; there may be none."""
+    """The form of a list of texts, which may be empty: ``{key: [text, ...]}``."""
     return Form(list_schema(key, TEXT), partial(form.required_texts, key=key))
 
 
 def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
-    """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least so many. They are no verdicts."""
+    """The form of at least ``least`` texts that are no verdicts: ``{key: [text, ...]}``, a JSON list, or one text in each line."""
 
-    def read(found: Object) -> tuple[str, ...]:
-        listed = form.required_texts(found, key)
-        if len(listed) < least:
+    def read(item: Object) -> tuple[str, ...]:
+        texts = form.required_texts(item, key)
+        if len(texts) < least:
             raise Unreadable(f"it holds no {key}")
-        return listed
+        return texts
 
-    return Form(
-        list_schema(key, TEXT), read, read_lines=lambda text: {key: item_lines(text)}, texts_key=key
-    )
+    def read_lines(text: str) -> Object:
+        return {key: parse_items(text)}
+
+    return Form(list_schema(key, TEXT), read, read_lines=read_lines, texts_key=key)
 
 
 def score_form(best: int, last_line: LastLine | None = None) -> Form[Judgement[float]]:
-    """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
+    """The form of a score from 0 to ``best``: ``{"reason", "score"}``, or a last line."""
 
     def read(item: Object) -> Judgement[float]:
         number = form.parse_number(form.required_value(item, "score"))
@@ -166,7 +173,7 @@ def score_form(best: int, last_line: LastLine | None = None) -> Form[Judgement[f
 
 
 def parse_judgement(item: Any, words: NamedTexts) -> Judgement[str]:
-    """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
+    """Parse ``{"reason", "verdict"}``. Raises Unreadable."""
     if not isinstance(item, Mapping):
         raise Unreadable("a verdict is not a JSON object with the key `verdict`")
     value = form.required_value(item, "verdict")
@@ -174,19 +181,24 @@ def parse_judgement(item: Any, words: NamedTexts) -> Judgement[str]:
     if word not in words:
         raise Unreadable(
             f"the verdict {excerpt(str(value), 40)!r} is not one of the allowed words",
-            _asked_for(words),
+            _words_to_request(words),
         )
     return Judgement(words[word], form.reason_of(item))
 
 
 def _schema(words: NamedTexts) -> Object:
+    """JSON Schema of a verdict with its reason."""
     return object_schema(**_properties(words))
 
 
 def _properties(words: NamedTexts) -> Object:
-    return {"reason": TEXT, "verdict": {**TEXT, "enum": _asked_for(words)}}
+    """The properties of a verdict: the reason comes first, so that the grader thinks before the verdict."""
+    return {"reason": TEXT, "verdict": {**TEXT, "enum": _words_to_request(words)}}
 
 
-def _asked_for(words: NamedTexts) -> list[str]:
-    meant = dict.fromkeys(words.values())
-    return [*meant] if meant.keys() <= words.keys() else [*words]
+def _words_to_request(words: NamedTexts) -> list[str]:
+    """The words that a grader is asked for: the verdicts themselves. If one of them is no word, all words."""
+    verdicts = dict.fromkeys(words.values())
+    if all(verdict in words for verdict in verdicts):
+        return list(verdicts)
+    return list(words)

@@ -154,9 +154,10 @@ def _compare_tests(old: GateSnapshot, new: GateSnapshot, match: SideMatch) -> It
     """What the pull request does to the tests. Equal differences at one line are one finding for all their tests."""
     # The origin of each test by its name, for each difference
     tests_by_difference: dict[Difference, dict[str, Origin | None]] = {}
-    for found in AnswerComparison(old.answers, new.answers, match).differences():
-        tests = tests_by_difference.setdefault(found.difference, {})
-        tests.setdefault(found.name, found.origin)
+    comparison = AnswerComparison(old.answers, new.answers, match)
+    for test in comparison.differences():
+        tests = tests_by_difference.setdefault(test.difference, {})
+        tests.setdefault(test.name, test.origin)
 
     for difference, tests in tests_by_difference.items():
         names = list(tests)

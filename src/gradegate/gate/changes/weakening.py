@@ -410,7 +410,7 @@ class AnswerComparison:
 
     def _compare_answers(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
         self._note_growth(old, new)
-        yield from _compare_tests(old, new)
+        yield from _compare_test_terms(old, new)
         yield from compare_grades(old.grades, new.grades, new.threshold)
         yield from self._lost_selections(old, new)
 
@@ -497,7 +497,7 @@ def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | N
     return spare.pop(nearest)
 
 
-def _compare_tests(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
+def _compare_test_terms(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
     """What changed in a test, apart from its assertions."""
     if not old.recorded and new.recorded:
         yield Difference(WEAKER, "its answer is recorded now, and no model is asked")
@@ -508,8 +508,8 @@ def _compare_tests(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
     if _is_quarantined_longer(old, new):
         earlier = f" until {old.quarantine}" if old.quarantine else " in none"
         yield Difference(WEAKER, f"in quarantine until {new.quarantine}, and before{earlier}")
-    for text, before, now in zip(APART, old.apart, new.apart, strict=True):
-        if before != now:
+    for text, old_digest, new_digest in zip(APART, old.apart, new.apart, strict=True):
+        if old_digest != new_digest:
             yield Difference(CHANGED, text)
     for kind, text in compare_means(old.threshold, new.threshold):
         yield Difference(kind, text)

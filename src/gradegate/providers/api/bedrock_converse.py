@@ -43,7 +43,7 @@ _ALIASES = {
 }
 # Options that contain options: of Converse, and of single vendors' models
 _GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")
-BESIDE = (
+BODY_OPTIONS = (
     "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
     "serviceTier", "toolConfig",
 )  # fmt: skip
@@ -51,7 +51,7 @@ BESIDE = (
 _MODEL_OPTIONS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")
 _GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
 OPTIONS = (
-    *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODEL_OPTIONS, *_GUARDRAIL,
+    *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BODY_OPTIONS, *_MODEL_OPTIONS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
 _MESSAGE_FORM = MessageForm(
@@ -114,7 +114,7 @@ class Converse(ChatApi):
             "guardrailConfig": _guardrail(options),
         }
         body |= {name: value for name, value in fields.items() if value}
-        return {**body, **pick_options(options, BESIDE), **self.passthrough}
+        return {**body, **pick_options(options, BODY_OPTIONS), **self.passthrough}
 
     def _inference(self, options: JsonObject) -> JsonObject:
         inference = pick_options(options, INFERENCE)

@@ -47,7 +47,7 @@ _AWS = r"(?:amazonaws\.(?:com|com\.cn|eu)|api\.aws|api\.amazonwebservices\.(?:co
 _ANTHROPIC = Vendor(hosts=("api.anthropic.com",))
 # The hosts of the vendors whose APIs document strict schemas and always say why an answer ended, whoever may ask there:
 # wider than where a key may go, since anybody can have a resource of Azure's or an endpoint in a network of AWS's.
-OWN = Vendor(
+STRICT_VENDORS = Vendor(
     hosts=_ANTHROPIC.hosts,
     forms=(
         r"(?:[a-z]{2}\.)?api\.openai\.com",
@@ -79,7 +79,7 @@ class ChatModel(HttpModel):
         super().__init__(setup, url, credential, model, headers)
         self._api = api
         self._beside = beside or {}
-        api.is_vendor_host = OWN.owns(url)
+        api.is_vendor_host = STRICT_VENDORS.owns(url)
         written = setup.config.get("structured")
         if written is None:
             # Anthropic ignores a schema in the form of OpenAI's API: https://platform.claude.com/docs/en/api/openai-sdk

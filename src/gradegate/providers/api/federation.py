@@ -43,7 +43,7 @@ _CLAIMS = ("sub", "aud", "environment", "job_workflow_ref")
 
 
 class Federation(FrozenStruct):
-    """How a vendor exchanges GitHub's identity token for a token of its own, which only its ``own`` hosts are sent.
+    """How a vendor exchanges GitHub's identity token for a token of its own, which only the hosts of ``token_hosts`` are sent.
 
     ``ids`` and ``optional`` are the variables of the workflow that fill fields of the exchange, by field. A field that ``url``
     names in braces goes there.
@@ -51,7 +51,7 @@ class Federation(FrozenStruct):
 
     vendor: str  # as messages name it
     url: str
-    own: Vendor
+    token_hosts: Vendor
     grant: NamedTexts
     subject: str  # the field for GitHub's token
     ids: NamedTexts
@@ -85,7 +85,7 @@ class Federation(FrozenStruct):
             for name in (*self.ids.values(), *self.optional.values())
         }
         is_set_up = any(values[name] for name in self.ids.values())
-        is_own_host = self.own.serves(url)
+        is_own_host = self.token_hosts.serves(url)
         if not needed and not (is_set_up and is_own_host):
             return NO_CREDENTIAL
 

@@ -31,8 +31,15 @@ GENERATION = tuple(
     "thinkingConfig responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution".split()
 )
 _ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
-BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
-OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
+BODY_OPTIONS = (
+    "safetySettings",
+    "tools",
+    "toolConfig",
+    "systemInstruction",
+    "cachedContent",
+    "labels",
+)
+OPTIONS = (*GENERATION, *_ALIASES, *BODY_OPTIONS, "generationConfig", "service_tier", "passthrough")
 _MESSAGE_FORM = MessageForm(
     "Gemini",
     tuple(
@@ -71,7 +78,7 @@ class Gemini(ChatApi):
         """The whole body."""
         system, conversation = _MESSAGE_FORM.split_system(request.messages)
         contents = [{"role": _ROLES[role], **_content(parts)} for role, parts in conversation]
-        body: dict[str, Any] = {"contents": contents, **pick_options(self.config, BESIDE)}
+        body: dict[str, Any] = {"contents": contents, **pick_options(self.config, BODY_OPTIONS)}
         if isinstance(body.get("systemInstruction"), str):
             body["systemInstruction"] = {"parts": [{"text": body["systemInstruction"]}]}
         if system:

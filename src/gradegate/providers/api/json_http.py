@@ -198,7 +198,7 @@ def response_error(answer: Response) -> ProviderError:
     message = error_text(body)
     if message:
         text += f": {message}"
-    return ProviderError(text, trouble, answer.status, answer.asked)
+    return ProviderError(text, trouble, answer.status, answer.refusing_model)
 
 
 def _error_codes(body: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""Reads files with answers made elsewhere, which anybody may have written: each is recognised by what it holds."""
+"""Opens the files with recorded answers, and chooses the format of each file from its rows."""
 
 import hashlib
 import os
@@ -24,138 +24,142 @@ from gradegate.recordings.parsing.recorded_answer import (
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, NamedTexts
 
-MOST = 50  # mistakes of one file that are said
-OWN = "lines"  # the shape of gradegate's own lines
-_FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
+MOST_MISTAKES = 50  # of one file that are shown
+_OWN_FORMAT = "lines"
+_LINE_CURE = (
+    'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
+)
 
 
 class Recordings(FrozenStruct):
-    """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
+    """The answers of all files."""
 
     answers: tuple[RecordedAnswer, ...] = ()
-    digests: NamedTexts = {}
+    digests: NamedTexts = {}  # the SHA-256 of each file, by its name in messages
     mistakes: tuple[Mistake, ...] = ()
     opened: frozenset[Path] = frozenset()
 
 
 def load_recordings(context: Context) -> Recordings:
-    """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
+    """Read the answers in all files that the settings name. ``mistakes`` says what is wrong with the files."""
     mistakes: list[Mistake] = []
-    digests: dict[str, str] = {}
-    opened = {}
-    shaped = defaultdict(list)
+    workspaces: dict[Path, Workspace] = {}  # by the file that is read from it
     for written in dict.fromkeys(context.settings.answers):
         try:
-            opened.update(_files(written, context))
+            workspaces.update(_locate_files(written, context))
         except ConfigError as e:
             mistakes += e.mistakes
-    for path, workspace in opened.items():
+
+    digests: dict[str, str] = {}
+    files_by_format: dict[RecordingFormat, list[RecordingFile]] = defaultdict(list)
+    for path, workspace in workspaces.items():
         name = workspace.name(path)
-        if name in digests:  # of another folder outside of the workspace
+        if name in digests:  # a file outside of the workspace has only the name of its last part
             name = f"{name} ({len(digests) + 1})"
         try:
-            raw = workspace.read(path.name, path.parent, Origin(name))
-            digests[name] = hashlib.sha256(raw).hexdigest()
-            file = RecordingFile(name, _rows(raw, name))
-            shaped[_shape(file)].append(file)
+            content = workspace.read(path.name, path.parent, Origin(name))
+            digests[name] = hashlib.sha256(content).hexdigest()
+            file = RecordingFile(name, _parse_rows(content, name))
+            files_by_format[_choose_format(file)].append(file)
         except ConfigError as e:
-            mistakes += _few(e.mistakes)
+            mistakes += _limit_mistakes(e.mistakes)
+
     answers: list[RecordedAnswer] = []
-    for shape, files in shaped.items():
+    for recording_format, files in files_by_format.items():
         try:
-            answers += shape.read(files)
+            answers += recording_format.read(files)
         except ConfigError as e:
-            mistakes += _few(e.mistakes)
-    return Recordings(tuple(answers), digests, tuple(mistakes), frozenset(opened))
+            mistakes += _limit_mistakes(e.mistakes)
+    return Recordings(tuple(answers), digests, tuple(mistakes), frozenset(workspaces))
 
 
-def _files(written: str, context: Context) -> dict[Path, Workspace]:
-    """The files that a path or pattern names. Raises ConfigError.
+def _locate_files(written: str, context: Context) -> dict[Path, Workspace]:
+    """The files of a path or pattern, each with the workspace that it is read from. Raises ConfigError.
 
-    What lies below the working directory by its name may not lead out of the workspace by a link: whoever may commit
-    files could have put it there.
+    A path below the working directory must not lead out of the workspace by a link: everybody who can commit files could
+    have put the link there.
     """
     path = Path(os.path.abspath(context.cwd / written))  # noqa: PTH100  # links stay as they are
-    inside = path.is_relative_to(context.cwd.absolute())
     folder = searched(path)
-    around = context.cwd if inside else folder.parent
-    workspace = Workspace.around(
-        around / "answers", context.cwd if inside else around, context.environment
-    )
+    is_below_cwd = path.is_relative_to(context.cwd.absolute())
+    around = context.cwd if is_below_cwd else folder.parent
+    workspace = Workspace.around(around / "answers", around, context.environment)
+    origin = Origin(written)
     try:
-        found = (
-            [path] if folder == path else workspace.glob(str(path), folder.parent, Origin(written))
-        )
-        return {
-            workspace.locate(str(file), path.parent, Origin(written)): workspace for file in found
-        }
+        paths = [path]
+        if folder != path:  # it is a pattern
+            paths = workspace.glob(str(path), folder.parent, origin)
+        located = [workspace.locate(str(file), path.parent, origin) for file in paths]
     except ConfigError as e:
-        cure = "name the file that the application's job wrote"
-        raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
+        mistakes = []
+        for mistake in e.mistakes:
+            cure = mistake.cure or "name the file that the application's job wrote"
+            mistakes.append(Mistake(mistake.what, None, cure))
+        raise ConfigError(*mistakes) from e
+    return dict.fromkeys(located, workspace)
 
 
-def _shape(file: RecordingFile) -> RecordingFormat:
-    """The shape of the rows; what no shape recognises is a line of gradegate's own. Raises ConfigError."""
-    found, mistakes = "", list[Mistake]()
-    shapes = dict(FORMATS)
-    for row in file.rows:
-        names = [name for name, shape in shapes.items() if shape.recognises(row)]
-        origin = Origin(file.name, row.line)
-        if len(names) > 1:
-            what = f"the row has two shapes at once: {names[0]} and {names[1]}"
-            mistakes.append(
-                Mistake(
-                    what,
-                    origin,
-                    "leave out the keys of one shape: they could contradict each other",
-                )
-            )
-        elif names and found and names[0] != found:
-            what = f"the row has the shape {names[0]}, and the ones before it have {found}"
-            mistakes.append(Mistake(what, origin, "write a file for each shape"))
-        found = found or "".join(names[:1])
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return shapes[found or OWN]
-
-
-def _rows(raw: bytes, name: str) -> Rows:
-    """The objects of JSON lines, or of a JSON document: its items, or itself. Raises ConfigError."""
-    first = raw.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
+def _parse_rows(content: bytes, name: str) -> Rows:
+    """The objects in JSON lines, in a list, or a single object. Raises ConfigError."""
+    first_line = content.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0].strip()
     try:
-        if first.startswith(b"{") and first.endswith(b"}"):
-            content: Any = document.read_lines(raw, name)
+        if first_line.startswith(b"{") and first_line.endswith(b"}"):
+            value: Any = document.read_lines(content, name)
         else:
-            text = raw.decode("utf-8-sig")
-            content = document.read_json(text, name) if text.strip() else []
+            text = content.decode("utf-8-sig")
+            value = document.read_json(text, name) if text.strip() else []
     except UnicodeDecodeError as e:
         raise ConfigError.at("the file is not UTF-8 text", Origin(name), "save it as UTF-8") from e
     except TooMuch as e:
         raise ConfigError.at(str(e), Origin(name), "grade fewer answers in one run") from e
-    rows: Rows = content if isinstance(content, list) else [content]
-    wrong = next((row for row in rows if not isinstance(row, Map)), None)
-    if wrong is not None:
-        what = f"an answer is an object, and not {excerpt(repr(wrong), 40)}"
-        raise ConfigError.at(what, Origin(name), _FORM)
+
+    rows = value if isinstance(value, list) else [value]
+    for row in rows:
+        if not isinstance(row, Map):
+            what = f"an answer is an object, and not {excerpt(repr(row), 40)}"
+            raise ConfigError.at(what, Origin(name), _LINE_CURE)
     if not rows:
-        raise ConfigError.at("the file holds no answers", Origin(name), _FORM)
-    odd = [
-        Mistake(what, Origin(name, row.line), "write plain JSON")
-        for row in rows
-        if (what := unwritable_part(row))
-    ]
-    if odd:
-        raise ConfigError(*odd)
+        raise ConfigError.at("the file holds no answers", Origin(name), _LINE_CURE)
+    mistakes = []
+    for row in rows:
+        problem = unwritable_part(row)
+        if problem:
+            mistakes.append(Mistake(problem, Origin(name, row.line), "write plain JSON"))
+    if mistakes:
+        raise ConfigError(*mistakes)
     return rows
 
 
-def _few(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
-    """The first mistakes of each file, and how many there are more."""
-    of_files = defaultdict(list)
+def _choose_format(file: RecordingFile) -> RecordingFormat:
+    """The format that recognises the rows of a file, else the format of gradegate's own lines. Raises ConfigError."""
+    formats = dict(FORMATS)
+    chosen = ""
+    mistakes = []
+    for row in file.rows:
+        names = [name for name, candidate in formats.items() if candidate.recognises(row)]
+        origin = Origin(file.name, row.line)
+        if len(names) > 1:
+            what = f"the row has two shapes at once: {names[0]} and {names[1]}"
+            cure = "leave out the keys of one shape: they could contradict each other"
+            mistakes.append(Mistake(what, origin, cure))
+        elif names and chosen and names[0] != chosen:
+            what = f"the row has the shape {names[0]}, and the ones before it have {chosen}"
+            mistakes.append(Mistake(what, origin, "write a file for each shape"))
+        if names and not chosen:
+            chosen = names[0]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return formats[chosen or _OWN_FORMAT]
+
+
+def _limit_mistakes(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
+    """The first mistakes of each file, and how many more there are."""
+    by_file = defaultdict(list)
     for mistake in mistakes:
-        of_files[mistake.origin.file if mistake.origin else ""].append(mistake)
-    for of_file in of_files.values():
-        yield from of_file[:MOST]
-        if len(of_file) > MOST:
-            what = f"{len(of_file) - MOST:,} more mistakes are in this file"
-            yield Mistake(what, of_file[MOST].origin, "correct these first")
+        name = mistake.origin.file if mistake.origin else ""
+        by_file[name].append(mistake)
+    for of_file in by_file.values():
+        yield from of_file[:MOST_MISTAKES]
+        if len(of_file) > MOST_MISTAKES:
+            what = f"{len(of_file) - MOST_MISTAKES:,} more mistakes are in this file"
+            yield Mistake(what, of_file[MOST_MISTAKES].origin, "correct these first")

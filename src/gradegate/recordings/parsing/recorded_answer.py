@@ -1,4 +1,4 @@
-"""The contract of a shape: it recognises a file of answers made elsewhere, and reads each into an ``Answer``."""
+"""The contract of a format of recorded answers: it recognises rows, and parses each file into ``RecordedAnswer``s."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,39 +15,37 @@ Rows = list[Map]  # the objects of a file, each with its line
 
 
 class RecordedQuestion(FrozenStruct):
-    """What an answer without an id is to: the text of a prompt or a question, and what narrows the search.
-
-    ``provider`` is the name of the target, or its id. ``session`` is the id of a conversation, which an application may take
-    from the id of the call. ``whole``: the text is the whole prompt, and ``vars`` are all variables of the call.
-    """
+    """Finds the planned call of an answer without an id: by the text of a prompt or a question, and by what narrows the search."""
 
     text: str
-    whole: bool = False
+    whole: bool = False  # the text is the whole prompt, and `vars` are all variables of the call
     vars: Variables = {}
-    provider: str = ""
-    session: str = ""
+    provider: str = ""  # the name of the target, or its id
+    session: str = (
+        ""  # the id of a conversation, which an application may take from the id of the call
+    )
 
 
 class RecordedAnswer(FrozenStruct):
-    """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
+    """One answer to a planned call, as it was recorded. Nothing in it is trusted.
 
-    It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
-    there is none. ``tool_calls`` have OpenAI's form, and are None where nobody says whether there were any; ``untold`` says
-    why not all of them are known. ``messages`` are what was said, without the system's.
+    ``id`` or ``question`` names the call. Without ``output``, the last message is the output, or ``error`` says why there
+    is no output.
     """
 
     id: str = ""
     question: RecordedQuestion | None = None
     output: str | None = None
     error: str = ""
-    messages: tuple[Turn, ...] = ()
+    messages: tuple[Turn, ...] = ()  # without those of the system
+    # In OpenAI's form. None if the recording does not say whether there were any.
     tool_calls: tuple[JsonObject, ...] | None = None
-    untold: str = ""
+    calls_unknown: str = ""  # why tool calls may be missing, as a sentence; empty if all are known
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
     metadata: JsonObject = {}
-    run: int = 0  # which run of its case it is, from 1; 0 where only the order says it
+    run: int = 0  # the run of the case, from 1; 0 if only the order of the answers says it
     origin: Origin = NOWHERE
 
 
@@ -59,9 +57,10 @@ class RecordingFile(FrozenStruct):
 
 
 class RecordingFormat(FrozenStruct):
-    """A plug-in of ``answers/``. ``recognises`` looks at one row, never raises, and is true of no row of another shape.
+    """A plug-in of ``recordings/``.
 
-    ``read`` gives the answers of all files of that shape, or raises ConfigError with every mistake of them.
+    ``recognises`` looks at one row and never raises. No row is recognised by two formats. ``read`` returns the answers of
+    all files of this format, or raises ConfigError with every mistake.
     """
 
     name: str

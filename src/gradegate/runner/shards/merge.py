@@ -76,7 +76,7 @@ class ShardParts(Struct):
     folder: Path
     plan: Plan
     of: int
-    owners: Mapping[int, int]  # the shard of each job, by its index
+    shard_by_job: Mapping[int, int]  # the shard of each job, by its index
     problems: list[str]
     answers: dict[AnswerId, Answer] = {}
     accounts: list[AccountRow] = []
@@ -138,7 +138,9 @@ class ShardParts(Struct):
         """Read the answers of a part and check that none is missing. Raises DamagedPartError."""
         jobs = self.plan.jobs
         name = f"shard {part.header.shard}/{self.of}"
-        indexes = [index for index, shard in self.owners.items() if shard == part.header.shard]
+        indexes = [
+            index for index, shard in self.shard_by_job.items() if shard == part.header.shard
+        ]
         planned = set[AnswerId]()
         for index in indexes:
             planned.update(AnswerId(index, repeat) for repeat in range(jobs[index].repeats))
@@ -182,7 +184,7 @@ class ShardParts(Struct):
     def all_answers(self) -> dict[AnswerId, Answer]:
         """The answers of all parts. For a shard without a usable part, errors that say why."""
         answers = dict(self.answers)
-        for index, shard in self.owners.items():
+        for index, shard in self.shard_by_job.items():
             if shard not in self.excuses:
                 continue
             job = self.plan.jobs[index]
