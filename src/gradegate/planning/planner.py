@@ -7,7 +7,7 @@ from gradegate.config.context import Context, with_named_keys
 from gradegate.config.load import SuiteFile
 from gradegate.core.conversation import CONVERSATION, parse_conversation
 from gradegate.core.policy import Limits, strictest_budget
-from gradegate.core.provider_spec import ProviderSpec
+from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
@@ -181,7 +181,8 @@ class SuitePlanner:
             draft.has_all_targets = len(targets) == len(self.suite.targets)
             for case in draft.cases:
                 try:
-                    draft.jobs += self._plan_case(case, targets)
+                    # Jobs before a mistake stay in the draft, so that they are checked, too.
+                    draft.jobs.extend(self._plan_case(case, targets))
                 except TooLarge:
                     raise
                 except ConfigError as e:
@@ -191,7 +192,7 @@ class SuitePlanner:
             draft.is_too_large = True
 
     def _plan_case(self, case: Case, targets: Sequence[TargetPrompts]) -> Iterator[Job]:
-        """Yield the jobs of a case. Raises ConfigError."""
+        """Yield the jobs of a case. Raises ConfigError, perhaps after some jobs."""
         if case.options.settings:
             self.draft.mistakes += check_case_options(case.options, case.origin, self.binder.idle)
         self.pairs.check_names(case)
@@ -211,7 +212,7 @@ class SuitePlanner:
         self.size.check(len(combinations), case)
         planned_cases = [self._bind_case(case, values) for values in combinations]
 
-        # One job for each of them, with each target and prompt
+        # One job for each planned case, with each target and prompt
         pairs = self.pairs.choose(case, targets)
         self.size.add_answers(len(combinations) * len(pairs.pairs) * repeats, case)
         self.pairs.check_unanswered(case, pairs, targets)
@@ -220,58 +221,85 @@ class SuitePlanner:
             number = len(self.draft.planned)
             self.draft.planned.append(planned)
             for provider, prompt in pairs.pairs:
-                values = planned.values
-                text = self.prompts.fill_in(case, prompt, provider, values)
-                render = self.prompts.conversation_prompt(case, prompt, values)
-                self.size.add_text(text, values, repeats, case.origin)
-                in_order = bool(stored_name or used_names or render)
-                job = Job(
-                    suite=self.suite.file,
-                    case=case,
-                    number=number,
-                    repeats=repeats,
-                    target=provider,
-                    prompt=prompt,
-                    text=text,
-                    vars=values,
-                    assertions=planned.bindings,
-                    render=render,
-                    definition=planned.definition,
-                    stores=stored_name,
-                    in_order=self.has_stored_answers and in_order,
-                )
-                if used_names:
-                    subject = self._subject(case, values)
-                    stored_answers = recall.prepare_recall(
-                        job, used_names, self.binder, subject, self.prompts
-                    )
-                    job = replace(job, recall=stored_answers)
+                job = self._make_job(planned, number, provider, prompt, repeats)
+                job = self._with_stored_answers(job, stored_name, used_names)
                 yield self._with_runs(job, repeat)
+
+        # From here on, later cases may use the stored answer.
         if stored_name and stored_name not in self.stored_names:
             self.stored_names.append(stored_name)
 
+    def _make_job(
+        self,
+        planned: PlannedCase,
+        number: int,
+        provider: Provider,
+        prompt: PromptSpec,
+        repeats: int,
+    ) -> Job:
+        """The job that asks one target about a case. ``number`` is the place of the planned case in its suite."""
+        case = planned.case
+        values = planned.values
+        text = self.prompts.fill_in(case, prompt, provider, values)
+        render = self.prompts.conversation_prompt(case, prompt, values)
+        self.size.add_text(text, values, repeats, case.origin)
+        return Job(
+            suite=self.suite.file,
+            case=case,
+            number=number,
+            repeats=repeats,
+            target=provider,
+            prompt=prompt,
+            text=text,
+            vars=values,
+            assertions=planned.bindings,
+            render=render,
+            definition=planned.definition,
+        )
+
+    def _with_stored_answers(self, job: Job, stored_name: str, used_names: tuple[str, ...]) -> Job:
+        """The job that stores the answer under ``stored_name`` and uses the stored answers ``used_names``.
+
+        In a suite with stored answers, such jobs are asked in order, and so are the turns of a conversation.
+        """
+        depends_on_order = bool(stored_name or used_names or job.render)
+        job = replace(
+            job, stores=stored_name, in_order=self.has_stored_answers and depends_on_order
+        )
+        if not used_names:
+            return job
+        subject = self._subject(job.case, job.vars)
+        stored_answers = recall.prepare_recall(job, used_names, self.binder, subject, self.prompts)
+        return replace(job, recall=stored_answers)
+
     def _with_runs(self, job: Job, repeat: int | None) -> Job:
-        """The job, asked as often as the runs of its case need. Raises ConfigError."""
-        needs = None
-        if self.recorded is None:
-            needs = runs_required(job, self.suite.policy, repeat)
+        """The job, asked as often as its case has runs that count together. Raises ConfigError."""
+        if self.recorded is not None:
+            return job
+        needs = runs_required(job, self.suite.policy, repeat)
         if needs is None:
             return job
-        runs = needs.whole.of
+        runs = needs.whole.of  # the 3 of ``runs: 2/3``
         self.size.add_answers(runs - job.repeats, job.case)
         return replace(job, needs=needs, repeats=runs)
 
     def _expand_variables(self, case: Case) -> list[JsonObject]:
-        """The variables of a case: one mapping for each combination of the values in its lists."""
+        """The variables of a case: one mapping for each combination of the values in its lists.
+
+        After a mistake these are the variables as they are written, so that the assertions are checked, too.
+        """
         mistakes = self.draft.mistakes
+        combinations = [case.vars]
         try:
             parse_conversation(case.vars.get(CONVERSATION) or ())
             with gather_mistakes(mistakes):
-                return self.variables.expand(case.vars, case.options.expand_vars, case.origin)
+                combinations = self.variables.expand(
+                    case.vars, case.options.expand_vars, case.origin
+                )
         except ValueError as e:
             what = f"`{CONVERSATION}` cannot be read: {e}"
             mistakes.append(Mistake(what, case.origin, "write the messages, oldest first"))
-        return [case.vars]  # so that the assertions are checked, too
+        return combinations
 
     def _subject(self, case: Case, values: JsonObject) -> Subject:
         about = {
