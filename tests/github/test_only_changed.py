@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.files.git import ways
+from gradegate.files.git import path_steps
 from gradegate.github.changed_files import compile_path_pattern
 from support.each import each, table
 from support.events import pull_request
@@ -199,11 +199,11 @@ def test_the_way_to_a_file_leads_through_every_link(tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to("real")
     (tmp_path / "first").symlink_to("folder/second")
     (tmp_path / "real" / "second").symlink_to(tmp_path / "folder" / "file")
-    found = [place.relative_to(tmp_path).as_posix() for place in ways(tmp_path / "x" / ".." / "first") if tmp_path in place.parents]
+    found = [place.relative_to(tmp_path).as_posix() for place in path_steps(tmp_path / "x" / ".." / "first") if tmp_path in place.parents]
     assert found == ["x", "first", "folder", "real", "real/second", "folder", "real", "real/file"]
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(ValueError, match="circle"):
-        list(ways(tmp_path / "circle"))
+        list(path_steps(tmp_path / "circle"))
 
 
 def test_several_configs_are_judged_alone_and_reported_in_one_comment(job: Job) -> None:

@@ -18,7 +18,7 @@ TEXTS = [{"vars": {"a": {"k": "x" * 1000}}, "assert": TEST["assert"]}] * 3  # te
         *((parts, "MAX_ANSWERS", most, most - 1) for parts, most in table(__file__, "answers_are_counted_as_they_multiply")),
         ({"tests": [TEST, TEST]}, "MAX_ANSWERS", 12, 11),
         ({"prompts": ["p"], "tests": [SET]}, "MAX_GRADES", 3, 2),
-        ({"prompts": ["p"], "tests": TEXTS}, "MAX_PLANNED", 3 * 1010, 3 * 1009),
+        ({"prompts": ["p"], "tests": TEXTS}, "MAX_PLANNED_CHARACTERS", 3 * 1010, 3 * 1009),
     ],
 )
 def test_what_is_planned_is_counted_as_it_multiplies(gate, monkeypatch, parts, constant, most, fewer):

@@ -32,7 +32,7 @@ def test_more_values_than_an_answer_has(gate, llm: FakeLlm):
 
 
 def test_all_answers_together_have_a_limit(gate, llm: FakeLlm, monkeypatch):
-    monkeypatch.setattr("gradegate.files.limits.MAX_SAID", 50)
+    monkeypatch.setattr("gradegate.files.limits.MAX_ANSWER_CHARACTERS", 50)
     llm.reply = lambda path, body: "x" * 60
     ran = run(gate, llm)
     assert ran.cases[0]["outcome"] == "error"

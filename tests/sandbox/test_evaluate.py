@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.files.limits import MEMORY, TOTAL_SECONDS
+from gradegate.files.limits import RUN_CPU_SECONDS, WORKER_MEMORY
 from gradegate.sandbox.evaluate import CpuCharge, LimitExceeded, TaskRefused, end_worker, evaluate, reset_accounts
 from support import tasks
 from support.each import table
@@ -59,7 +59,7 @@ def test_the_worker_has_no_environment_and_no_folder_of_ours(monkeypatch):
 def test_the_kernel_keeps_the_limit_of_memory():
     pid = evaluate("support.tasks:around")["pid"]
     limits = Path(f"/proc/{pid}/limits").read_text()
-    assert f"Max address space         {MEMORY}" in limits
+    assert f"Max address space         {WORKER_MEMORY}" in limits
 
 
 def test_fifty_threads_get_their_own_answers():
@@ -113,7 +113,7 @@ def test_a_worker_that_does_not_start_is_said_and_not_tried_for_ever(monkeypatch
 
 
 def test_all_of_a_run_together_have_a_limit():
-    for _ in range(4 * int(TOTAL_SECONDS)):
+    for _ in range(4 * int(RUN_CPU_SECONDS)):
         try:
             evaluate("support.tasks:burn", 1.1)
         except LimitExceeded as e:
@@ -131,7 +131,7 @@ def test_all_of_a_run_together_have_a_limit():
 
 def test_what_is_evaluated_here_counts_too():
     with CpuCharge():
-        tasks.burn(TOTAL_SECONDS + 0.1)
+        tasks.burn(RUN_CPU_SECONDS + 0.1)
     with pytest.raises(LimitExceeded, match="together"):
         evaluate("support.tasks:echo", 1)
 

@@ -11,13 +11,13 @@ from gradegate.config.code import is_script
 from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
-from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
+from gradegate.files.limits import MAX_TEXT_CHARACTERS, READ, TooMuch
 from gradegate.registry import suggest
 from gradegate.sandbox.program import is_python
 from gradegate.security.redaction import excerpt
 
 csv.field_size_limit(
-    MAX_CHARACTERS
+    MAX_TEXT_CHARACTERS
 )  # a cell may contain a whole document, in four bytes a character
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 

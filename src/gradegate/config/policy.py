@@ -19,7 +19,7 @@ from gradegate.core.policy import (
 )
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError, gather_mistakes
-from gradegate.files.limits import MAX_DERIVED, MAX_RULES
+from gradegate.files.limits import MAX_DERIVED_METRICS, MAX_RULES
 from gradegate.structs import replace
 from gradegate.templating.script import COUNT
 
@@ -113,12 +113,12 @@ def _read_labels(written: str | LabelsKeys | None, reader: ConfigReader) -> Labe
 
 def read_derived_metrics(written: Sequence[Any], reader: ConfigReader) -> Iterator[DerivedSpec]:
     """Read the derived metrics. Those with a mistake are left out."""
-    if len(written) > MAX_DERIVED:
-        what = f"there are more than {MAX_DERIVED} derived metrics"
+    if len(written) > MAX_DERIVED_METRICS:
+        what = f"there are more than {MAX_DERIVED_METRICS} derived metrics"
         reader.say(what, reader.origin_at("derivedMetrics"), "leave some out")
 
     names = set[str]()
-    for number, item in enumerate(written[:MAX_DERIVED]):
+    for number, item in enumerate(written[:MAX_DERIVED_METRICS]):
         origin = reader.origin_at("derivedMetrics", number)
         if not isinstance(item, Mapping):
             reader.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")

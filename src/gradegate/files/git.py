@@ -431,7 +431,7 @@ def _parse_tree(content: bytes, digest_size: int) -> Iterator[tuple[bytes, Entry
         yield name, Entry(mode, content[end + 1 : position].hex())
 
 
-def ways(path: Path) -> Iterator[Path]:
+def path_steps(path: Path) -> Iterator[Path]:
     """The folders, links and the file that an absolute path leads through, whether they exist or not.
 
     Raises ValueError if links lead in a circle.

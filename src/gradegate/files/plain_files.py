@@ -21,6 +21,7 @@ from gradegate.structs import FrozenStruct, replace
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Opens a file that must not exist yet
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _THERE = " is there already"
 MOVE = "move it away, or start in another folder: gradegate overwrites no file"
@@ -163,38 +164,52 @@ NO_CURES: Mapping[Place, str] = {}
 
 
 def create(files: Mapping[Place, str], cures: Mapping[Place, str] = NO_CURES) -> None:
-    """Write each text to its place. If anything is in the way, nothing is left behind. Raises ConfigError with everything.
+    """Write each text to its place, in new files. After any failure, nothing is left behind.
 
-    ``cures`` say what to do if something is at a place, where that is not ``MOVE``.
+    ``cures`` say what to do if something is at a place, where that is not ``MOVE``. Raises ConfigError, with everything that
+    is in the way or with the file that could not be written.
     """
     check_free(files, cures)
-    new_folders = []
+    missing_folders = []
     for place in files:
-        new_folders += [folder for folder in place.steps[:-1] if not os.path.lexists(folder)]
-    new_files = []
+        missing_folders += [folder for folder in place.steps[:-1] if not os.path.lexists(folder)]
+
+    new_files: list[Path] = []
+    is_complete = False
     try:
         for place, text in files.items():
-            folder = opened_folder(place)
             try:
-                descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
-                new_files.append(place.path)  # before it is complete
-                with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                    file.write(text)
-            finally:
-                os.close(folder)
-        new_folders = []
-        new_files = []
-    except OSError as e:
-        what = f"`{'/'.join(place.parts)}` could not be written: {e.strerror or e}"
-        cure = "nothing was left behind; correct that, and start again"
-        raise ConfigError.at(what, None, cure) from e
+                _write_new_file(place, text, new_files)
+            except OSError as e:
+                what = f"`{'/'.join(place.parts)}` could not be written: {e.strerror or e}"
+                cure = "nothing was left behind; correct that, and start again"
+                raise ConfigError.at(what, None, cure) from e
+        is_complete = True
     finally:  # also after an interrupt
-        for path in new_files:
-            with suppress(OSError):
-                path.unlink()
-        for path in sorted(new_folders, key=lambda path: len(path.parts), reverse=True):
-            with suppress(OSError):  # a folder with other files stays
-                path.rmdir()
+        if not is_complete:
+            _remove_new(new_files, missing_folders)
+
+
+def _write_new_file(place: Place, text: str, new_files: list[Path]) -> None:
+    """Write a text to a new file. Adds the file to ``new_files`` before it is complete. Raises OSError."""
+    folder = opened_folder(place)
+    try:
+        descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
+        new_files.append(place.path)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    finally:
+        os.close(folder)
+
+
+def _remove_new(files: Iterable[Path], folders: Iterable[Path]) -> None:
+    """Remove new files, and the folders that were made for them, the deepest first."""
+    for path in files:
+        with suppress(OSError):
+            path.unlink()
+    for path in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        with suppress(OSError):  # a folder with other files stays
+            path.rmdir()
 
 
 def check_free(files: Iterable[Place], cures: Mapping[Place, str] = NO_CURES) -> None:

@@ -144,10 +144,11 @@ def _reason_to_skip(step: Step, context: Context, prepared: Preparation) -> str:
     if step.settings.when != "changed":
         return ""
     change_filter = ChangeFilter(step.github, context, step.settings.paths)
-    reason, why_run = change_filter.reason_to_skip(prepared)
-    if why_run:
-        step.tell(harmless(f"{why_run}."))
-    return reason
+    decision = change_filter.decide_skip(prepared)
+    if decision.may_skip:
+        return decision.reason
+    step.tell(harmless(f"{decision.reason}."))
+    return ""
 
 
 def _find_approval(step: Step) -> Approval:

@@ -20,7 +20,7 @@ from gradegate.core.numbers import format_count, list_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.documents import encodable
-from gradegate.files.git import Vouched, folders_of, head_of, repository_of, ways
+from gradegate.files.git import Vouched, folders_of, head_of, path_steps, repository_of
 from gradegate.files.paths import runs_code
 from gradegate.files.workspace import searched
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
@@ -43,7 +43,10 @@ _SERVERS = ("docker:", "litellm:", "lmstudio:", "localai:", "ollama:", "vllm:")
 
 
 class ChangedFiles(FrozenStruct):
-    """Paths from the root of the repository. ``gone``: under these paths nothing is left of what was there."""
+    """Paths of changed files, from the root of the repository.
+
+    ``gone`` are the paths at which the pull request leaves no file: of removed files, and the old paths of renamed files.
+    """
 
     paths: frozenset[str]
     gone: frozenset[str] = frozenset()
@@ -104,6 +107,13 @@ def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles
     return ChangedFiles(frozenset(paths | renamed), frozenset(renamed | removed))
 
 
+class SkipDecision(FrozenStruct):
+    """Whether nothing needs to run, and why or why not, as a sentence without its period."""
+
+    may_skip: bool
+    reason: str
+
+
 class UnknownDependencyError(GradegateError):
     """Nobody can tell what the run depends on. The message says why."""
 
@@ -112,7 +122,8 @@ class UnknownDependencyError(GradegateError):
 class ChangeFilter:
     """Finds out whether a run depends on what a pull request changes.
 
-    ``paths`` are patterns of further files that count, as the workflow gives them.
+    ``paths`` are patterns of further files that count, from the input ``paths`` of the workflow. A workflow with this input
+    vouches that the patterns cover everything that the run depends on, beside the files that the plan reads.
     """
 
     github: GitHub
@@ -127,13 +138,13 @@ class ChangeFilter:
             raise UnknownDependencyError("there is no git repository around the working directory")
         return root
 
-    def reason_to_skip(self, prepared: Preparation) -> tuple[str, str]:
-        """Why nothing needs to run, and why everything runs. One of the two is empty."""
+    def decide_skip(self, prepared: Preparation) -> SkipDecision:
+        """Decide whether nothing needs to run. Everything runs if anything about the change is uncertain."""
         try:
             self._check_checkout()
             if prepared.changes.found:
                 raise UnknownDependencyError("the gate differs from the gate of the base")
-            if not self.paths:
+            if not self.paths:  # else the workflow says what the run depends on
                 self._check_dependencies(prepared)
             read = frozenset(self._paths_read(prepared))
             base = self.context.environ.get("GITHUB_BASE_REF", "")
@@ -143,13 +154,16 @@ class ChangeFilter:
                 self._check_patterns()
         except (GradegateError, OSError, ValueError) as e:
             why = "because it is not known what the pull request changes"
-            return "", f"Everything runs, {why}: {e}"
+            return SkipDecision(may_skip=False, reason=f"Everything runs, {why}: {e}")
+
         if relevant:
             names = [one_line(path, 100) for path in relevant[:MOST_NAMES]]
             files = list_some(names, len(relevant), "file")
-            return "", f"The run depends on {files}, which the pull request changes"
+            reason = f"The run depends on {files}, which the pull request changes"
+            return SkipDecision(may_skip=False, reason=reason)
         files = format_count(len(changed.paths), "file")
-        return f"no case depends on the {files} that the pull request changes", ""
+        reason = f"no case depends on the {files} that the pull request changes"
+        return SkipDecision(may_skip=True, reason=reason)
 
     def _check_checkout(self) -> None:
         """Raise UnknownDependencyError where a list of changed files says nothing about the run."""
@@ -203,30 +217,43 @@ class ChangeFilter:
         return Vouched(self.root, objects, head_of(self.root), self.context.event.name)
 
     def _paths_read(self, prepared: Preparation) -> Iterator[str]:
-        """Every path from the root that the plan was read from or through. Raises UnknownDependencyError."""
+        """Yield every path from the root that the plan was read from, with the folders and links on the way to it.
+
+        Only temporary files of earlier steps, such as a baseline, are left out. Raises UnknownDependencyError.
+        """
         committed = self._committed_files()
-        temporary = self.context.environ.get("RUNNER_TEMP", "")
         for path in prepared.inputs.named:
-            is_temporary = temporary and path.is_relative_to(temporary)
-            if is_temporary and not path.is_relative_to(self.root):
-                continue  # a file of an earlier step, such as a baseline
-            file = path.resolve()
-            if not file.is_relative_to(self.root):
-                what = f"{path.name} is not in the checkout of the pull request"
-                raise UnknownDependencyError(what)
-            if path.is_file():
-                try:
-                    committed.vouch(file, file.read_bytes(), path.name, NOWHERE)
-                except ConfigError:  # an earlier step may have made it from any file
-                    raise UnknownDependencyError(f"{path.name} differs from the commit") from None
-            for place in ways(path):
-                if not place.is_relative_to(self.root):
+            if self._is_temporary(path):
+                continue
+            self._check_committed(path, committed)
+            for step in path_steps(path):
+                # Folders above the root, or outside it on the way of a link, are not in GitHub's list.
+                if not step.is_relative_to(self.root):
                     continue
-                name = place.relative_to(self.root).as_posix()
+                name = step.relative_to(self.root).as_posix()
                 if encodable(name) != name:  # GitHub's list is UTF-8
                     what = f"the name {one_line(name, 100)} is not UTF-8"
                     raise UnknownDependencyError(what)
                 yield name
+
+    def _is_temporary(self, path: Path) -> bool:
+        """Whether a path is in the runner's folder for temporary files, and outside the repository."""
+        folder = self.context.environ.get("RUNNER_TEMP", "")
+        if not folder or not path.is_relative_to(folder):
+            return False
+        return not path.is_relative_to(self.root)
+
+    def _check_committed(self, path: Path, committed: Vouched) -> None:
+        """Raise UnknownDependencyError for a file outside the repository, or with other content than the commit has."""
+        file = path.resolve()
+        if not file.is_relative_to(self.root):
+            raise UnknownDependencyError(f"{path.name} is not in the checkout of the pull request")
+        if not path.is_file():
+            return
+        try:
+            committed.vouch(file, file.read_bytes(), path.name, NOWHERE)
+        except ConfigError:  # an earlier step may have made it from any file
+            raise UnknownDependencyError(f"{path.name} differs from the commit") from None
 
     def _relevant_paths(
         self, changed: ChangedFiles, read: frozenset[str], prepared: Preparation
@@ -240,11 +267,11 @@ class ChangeFilter:
         for path in changed.paths:
             if path in read or any(pattern.fullmatch(path) for pattern in patterns):
                 yield path
-            elif path in changed.gone and (
-                path in defaults or any(_is_in_folder(path, folder) for folder in folders)
-            ):
+            elif path in changed.gone:
                 # The base may have read it as its config, or by a pattern of its config.
-                yield path
+                is_searched = any(_is_in_folder(path, folder) for folder in folders)
+                if path in defaults or is_searched:
+                    yield path
 
     def _searched_folders(self, prepared: Preparation) -> list[str]:
         """The folders from the root in which patterns of the configs and of the command line look for files."""

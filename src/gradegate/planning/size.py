@@ -6,7 +6,7 @@ from typing import Any
 from gradegate.core.conversation import Variables
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.limits import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
+from gradegate.files.limits import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED_CHARACTERS, MIB
 from gradegate.structs import Struct
 
 _TOO_MANY_ANSWERS = (
@@ -56,10 +56,8 @@ class PlanSize(Struct):
     def add_text(self, text: str, variables: Variables, times: int, origin: Origin) -> None:
         """Add a prompt with its variables, which every report shows so many times. Raises TooLarge."""
         self.characters += times * (len(text) + sum(map(self._size_of, variables.values())))
-        if self.characters > MAX_PLANNED:
-            what = (
-                f"the prompts and variables of all answers have more than {MAX_PLANNED // MIB} MiB"
-            )
+        if self.characters > MAX_PLANNED_CHARACTERS:
+            what = f"the prompts and variables of all answers have more than {MAX_PLANNED_CHARACTERS // MIB} MiB"
             raise _too_large(what, origin)
 
     def _size_of(self, value: Any) -> int:

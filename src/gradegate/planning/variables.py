@@ -16,7 +16,7 @@ from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import Complaints, ConfigError, Mistake, Origin, ProviderError
 from gradegate.files import documents
-from gradegate.files.limits import MAX_CHARACTERS, MAX_COMBINATIONS
+from gradegate.files.limits import MAX_COMBINATIONS, MAX_TEXT_CHARACTERS
 from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.planning.plan import Render
@@ -183,8 +183,8 @@ def _fill_in_references(variables: dict[str, Any], names: Iterable[str], origin:
             value = show_value(variables[match[1]])
             variables[name] = text.replace(match[0], value, 1)
             added += len(variables[name]) - len(text)
-            if added > MAX_CHARACTERS:
-                what = f"the variables of the test, filled into each other, have more than {MAX_CHARACTERS:,} characters"
+            if added > MAX_TEXT_CHARACTERS:
+                what = f"the variables of the test, filled into each other, have more than {MAX_TEXT_CHARACTERS:,} characters"
                 raise ConfigError.at(what, origin, "use fewer references")
         if variables == before:
             break

@@ -159,7 +159,7 @@ def _code_variables(setup: ProviderSetup) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(variables.items()))
 
 
-# What promptfoo calls of an object of the class that a file of JavaScript exports.
+# Methods of the class that a JavaScript file exports, by the function that promptfoo calls in Python.
 _METHODS = {
     "call_api": "callApi",
     "call_embedding_api": "callEmbeddingApi",
@@ -219,20 +219,28 @@ class File(_CodeProvider):
     def _run_code(self, arguments: list[Any]) -> Any:
         return self._call_function("call_api", arguments)
 
-    def _call_function(self, default: str, arguments: list[Any]) -> Any:
-        place: dict[str, Any] = {
-            "python": str(self._config.get("pythonExecutable") or ""),
-            "env": self._env,
-            "seconds": self._seconds,
-            "workers": self._workers,
-        }
-        role = "gate" if self.is_grader else "target"
+    def _call_function(self, function: str, arguments: list[Any]) -> Any:
+        """Call a function of the file, named as in Python, with prompt, options and maybe context. Raises CodeError.
+
+        In JavaScript, the options go to the constructor of the class, and the method gets the other arguments.
+        """
+        javascript_request = None
         if not self._program.file.is_python:
+            function = _METHODS[function]
             prompt, options, *context = arguments
             arguments = [prompt, *context]
-            default = _METHODS[default]
-            place["more"] = {"kind": "provide", "options": options}
-        return repository_code.call_function(self._program, arguments, role, default, **place)
+            javascript_request = {"kind": "provide", "options": options}
+        return repository_code.call_function(
+            self._program,
+            arguments,
+            "gate" if self.is_grader else "target",
+            function,
+            python=str(self._config.get("pythonExecutable") or ""),
+            env=self._env,
+            seconds=self._seconds,
+            workers=self._workers,
+            more=javascript_request,
+        )
 
 
 @PROVIDERS.register("exec")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.files.limits import (
-    EACH_SECONDS,
-    MAX_SENT,
+    CPU_SECONDS_PER_EVAL,
+    CPU_SECONDS_PER_SCRIPT_CALL,
+    EVAL_CPU_SECONDS,
+    MAX_WORKER_MESSAGE,
     READ,
-    SCRIPT_EACH,
-    SCRIPT_TOTAL,
-    SECONDS,
-    TOTAL_SECONDS,
+    RUN_CPU_SECONDS,
+    RUN_SCRIPT_CPU_SECONDS,
 )
 from gradegate.sandbox.workers import Sandbox, WorkerDied
 
@@ -64,9 +64,9 @@ class CpuAccount:
         self.runaways.clear()
 
 
-GENERAL = CpuAccount("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
+GENERAL = CpuAccount("templates, schemas and patterns", RUN_CPU_SECONDS, CPU_SECONDS_PER_EVAL)
 # An account of their own: a runaway snippet costs no template its time
-SCRIPTS = CpuAccount("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
+SCRIPTS = CpuAccount("scripts", RUN_SCRIPT_CPU_SECONDS, CPU_SECONDS_PER_SCRIPT_CALL)
 
 
 @dataclass
@@ -102,7 +102,7 @@ class _SharedWorker:
                 else:
                     if worker:
                         worker.end()
-                    account.charge(min(time.monotonic() - started, SECONDS))
+                    account.charge(min(time.monotonic() - started, EVAL_CPU_SECONDS))
 
 
 _WORKER = _SharedWorker()
@@ -136,8 +136,8 @@ def evaluate(task: str, *arguments: Any, account: CpuAccount = GENERAL) -> Any:
         raise LimitExceeded("it is nested too deeply") from e
     except ValueError as e:  # a number with more digits than Python writes
         raise LimitExceeded(f"it contains a value that cannot be written as JSON: {e}") from e
-    if len(request) > MAX_SENT:
-        raise LimitExceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
+    if len(request) > MAX_WORKER_MESSAGE:
+        raise LimitExceeded(f"it and its variables have more than {MAX_WORKER_MESSAGE >> 20} MiB")
     try:
         answer = _WORKER.send(task.partition(":")[0], request, account)
     except WorkerDied as e:

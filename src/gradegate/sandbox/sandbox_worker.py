@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, BinaryIO
 
-from gradegate.files.limits import MEMORY, SECONDS
+from gradegate.files.limits import EVAL_CPU_SECONDS, WORKER_MEMORY
 from gradegate.sandbox.rights import confine_process, lower_limit
 from gradegate.security.redaction import excerpt
 
@@ -30,7 +30,7 @@ def serve_requests(modules: str) -> None:
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    lower_limit("RLIMIT_AS", MEMORY)
+    lower_limit("RLIMIT_AS", WORKER_MEMORY)
     try:
         confine_process()
     except OSError as e:
@@ -39,7 +39,7 @@ def serve_requests(modules: str) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     _send(answers, b"")
     while request := receive_message(requests):
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, EVAL_CPU_SECONDS)
         answer = answer_request(request)
         signal.setitimer(signal.ITIMER_PROF, 0)
         _send(answers, answer)
@@ -65,7 +65,7 @@ def answer_request(request: bytes) -> bytes:
         answer = {"value": getattr(importlib.import_module(module), name)(*arguments)}
         return _encode_answer(answer, started)
     except MemoryError:
-        answer = {"exceeded": f"it needs more than {MEMORY >> 20} MiB of memory"}
+        answer = {"exceeded": f"it needs more than {WORKER_MEMORY >> 20} MiB of memory"}
     except RecursionError:
         answer = {"exceeded": "it is nested too deeply, or refers to itself"}
     except ValueError as e:

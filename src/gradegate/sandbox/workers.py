@@ -13,7 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
+from gradegate.files.limits import (
+    EVAL_CPU_SECONDS,
+    EVAL_WALL_SECONDS,
+    MAX_WORKER_MESSAGE,
+    MIB,
+    WORKER_MEMORY,
+    WORKER_START_SECONDS,
+)
 from gradegate.sandbox.rights import hide_process
 from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject
@@ -214,7 +221,7 @@ class Sandbox:
         self._out = self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         try:
-            objection = self.send_request(None, START_SECONDS).decode("utf-8", "replace")
+            objection = self.send_request(None, WORKER_START_SECONDS).decode("utf-8", "replace")
         except WorkerDied as e:
             self.end()
             raise WorkerDied(_NO_START) from e
@@ -222,16 +229,16 @@ class Sandbox:
             self.end()
             raise WorkerDied(f"{_NO_START}: {objection}")
 
-    def send_request(self, request: bytes | None, seconds: float = WALL) -> bytes:
+    def send_request(self, request: bytes | None, seconds: float = EVAL_WALL_SECONDS) -> bytes:
         """The answer to a request, or the first message without one. Raises WorkerDied, after which it can only be ended."""
         try:
-            return exchange_messages(request, self._in, self._out, seconds, SECONDS)
+            return exchange_messages(request, self._in, self._out, seconds, EVAL_CPU_SECONDS)
         except EOFError as e:
             code = self._process.wait()
             if code == -signal.SIGPROF:
-                raise WorkerDied(f"it takes more than {SECONDS:g} seconds") from e
+                raise WorkerDied(f"it takes more than {EVAL_CPU_SECONDS:g} seconds") from e
             raise WorkerDied(
-                f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB"
+                f"it ended the process that evaluates it ({code}); it may need more than {WORKER_MEMORY >> 20} MiB"
             ) from e
 
     def end(self) -> None:
@@ -276,6 +283,6 @@ def exchange_messages(
     except BrokenPipeError as e:
         raise EOFError from e
     size = int.from_bytes(read_bytes(4), "big")
-    if size > MAX_SENT:
-        raise WorkerDied(f"what it returns has more than {MAX_SENT >> 20} MiB")
+    if size > MAX_WORKER_MESSAGE:
+        raise WorkerDied(f"what it returns has more than {MAX_WORKER_MESSAGE >> 20} MiB")
     return read_bytes(size)

@@ -18,7 +18,7 @@ import jinja2
 from jinja2 import nodes
 
 from gradegate.core.conversation import Variables
-from gradegate.files.limits import MAX_CHARACTERS
+from gradegate.files.limits import MAX_TEXT_CHARACTERS
 from gradegate.templating import grammar
 from gradegate.templating.filters import FILTERS, TESTS
 from gradegate.templating.printing import (
@@ -122,9 +122,9 @@ def render_tree(tree: nodes.Template, variables: Variables, into: str = "") -> s
         for part in _Renderer(variables, into).render(tree.body):
             text = escape(part)
             length += len(text)
-            if length > MAX_CHARACTERS:
+            if length > MAX_TEXT_CHARACTERS:
                 raise TemplateError(
-                    f"the filled-in text has more than {MAX_CHARACTERS:,} characters"
+                    f"the filled-in text has more than {MAX_TEXT_CHARACTERS:,} characters"
                 )
             texts.append(text)
     except _ERRORS as e:

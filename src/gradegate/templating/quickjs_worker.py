@@ -12,7 +12,13 @@ from typing import Any, Literal
 
 import quickjs
 
-from gradegate.files.limits import MAX_CHARACTERS, MIB, SCRIPT_MEMORY, SCRIPT_SECONDS, SCRIPT_STACK
+from gradegate.files.limits import (
+    MAX_TEXT_CHARACTERS,
+    MIB,
+    SCRIPT_CPU_SECONDS,
+    SCRIPT_MEMORY,
+    SCRIPT_STACK,
+)
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -37,7 +43,7 @@ def run_body(body: str, parameters: list[str] | None, name: str, arguments: str)
 
     ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is JSON, or what was thrown at ``line`` (0: unknown).
     """
-    deadline = time.process_time() + SCRIPT_SECONDS
+    deadline = time.process_time() + SCRIPT_CPU_SECONDS
     context, prelude = _new_context(_PRELUDE)
     try:
         prelude(body, None if parameters is None else json.dumps(parameters), name, arguments)
@@ -53,10 +59,10 @@ def run_body(body: str, parameters: list[str] | None, name: str, arguments: str)
         return _limit_result(result["limit"], stack)
     if result["lacking"]:
         return _failure_result(result["lacking"], stack)
-    if len(result.get("text") or "") > MAX_CHARACTERS:
+    if len(result.get("text") or "") > MAX_TEXT_CHARACTERS:
         return {
             "type": "unreadable",
-            "text": f"it has more than {MAX_CHARACTERS:,} characters",
+            "text": f"it has more than {MAX_TEXT_CHARACTERS:,} characters",
             "lines": [],
         }
     return {**result, "line": line_in_stack(stack)}
@@ -95,7 +101,7 @@ def _new_context(source: str) -> tuple[Any, Any]:
     context = quickjs.Context()
     context.set_memory_limit(SCRIPT_MEMORY)
     context.set_max_stack_size(SCRIPT_STACK)
-    context.set_time_limit(SCRIPT_SECONDS)
+    context.set_time_limit(SCRIPT_CPU_SECONDS)
     return context, context.eval(source)
 
 
@@ -104,7 +110,7 @@ def _limit_result(message: str, stack: str = "") -> JsonObject:
     words, _, stack_behind = message.partition("\n")
     has_exceeded = True
     if "interrupted" in words:
-        words = f"it takes more than {SCRIPT_SECONDS:g} s"
+        words = f"it takes more than {SCRIPT_CPU_SECONDS:g} s"
     elif "memory" in words or words in ("", "null", "string too long", "[uninitialized]"):
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
     elif words == "nested":

@@ -15,7 +15,11 @@ from jinja2 import nodes
 
 from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Verbatim
-from gradegate.files.limits import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
+from gradegate.files.limits import (
+    MAX_TEMPLATE_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
+    MAX_TOKENS_OUTSIDE_WORKER,
+)
 from gradegate.sandbox.evaluate import (
     CpuCharge,
     LimitExceeded,
@@ -92,13 +96,13 @@ def _join_quick_parts(template: _Template, variables: Variables) -> str | None:
         text = show_value(value)
         length += len(text)
         texts.append(text)
-    return "".join(texts) if length <= MAX_CHARACTERS else None
+    return "".join(texts) if length <= MAX_TEXT_CHARACTERS else None
 
 
 def _template(source: str, trusted: bool = False) -> _Template:
     """Raises TemplateError."""
-    if len(source) > MAX_SOURCE:
-        raise TemplateError(f"the template has more than {MAX_SOURCE:,} characters")
+    if len(source) > MAX_TEMPLATE_CHARACTERS:
+        raise TemplateError(f"the template has more than {MAX_TEMPLATE_CHARACTERS:,} characters")
     read = _read_short if len(source) <= _SHORT else _read_long
     template = read(source, trusted)
     if template.mistake:
@@ -110,7 +114,7 @@ def _read_template(source: str, trusted: bool) -> _Template:
     """Raises TemplateError if there is no time left to read it."""
     try:
         with CpuCharge():
-            if not nunjucks.has_more_tokens(source, MAX_TOKENS):
+            if not nunjucks.has_more_tokens(source, MAX_TOKENS_OUTSIDE_WORKER):
                 tree = nunjucks.parse_template(source)
                 if trusted or is_plain(tree):
                     return _Template(

@@ -9,7 +9,6 @@ from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import NO_FIELDS, Credential
-from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import (
     TOOL,
     ChatApi,
@@ -34,6 +33,7 @@ from gradegate.providers.api.json_http import (
     token_usage,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
+from gradegate.providers.api.options import unknown_options
 from gradegate.providers.api.prices import PRICES, is_number
 from gradegate.providers.api.provider import Provider, ProviderSetup, Vectors, kind_of
 from gradegate.providers.cache.call import model_in_response, pay_reply
@@ -45,8 +45,8 @@ ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the opt
 REGION = r"[a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2}"
 _AWS = r"(?:amazonaws\.(?:com|com\.cn|eu)|api\.aws|api\.amazonwebservices\.(?:com\.cn|eu))"
 _ANTHROPIC = Vendor(hosts=("api.anthropic.com",))
-# The hosts of the vendors whose APIs document strict schemas and always say why an answer ended, whoever may ask there:
-# wider than where a key may go, since anybody can have a resource of Azure's or an endpoint in a network of AWS's.
+# Hosts of vendors with APIs that document strict schemas and always say why an answer ended.
+# Not for deciding where a key may go: anybody can have a resource at Azure, or an endpoint in a network at AWS.
 STRICT_VENDORS = Vendor(
     hosts=_ANTHROPIC.hosts,
     forms=(
@@ -129,23 +129,36 @@ class ChatModel(HttpModel):
             pay_reply(usage)
             raise ProviderError(f"{self.host} answered {e}") from e
 
-        text = output.text
-        finish = output.finish_reason
         calls = [uniform_call(call) for call in output.tool_calls]
-        metadata: dict[str, Any] = {CALLS: calls} if calls else {}
-        constrained = constraint == "schema" and self.structured == ENFORCED
+        reply = Reply(
+            output.text,
+            usage,
+            output.finish_reason,
+            output.refused,
+            metadata={CALLS: calls} if calls else {},
+            constrained=constraint == "schema" and self.structured == ENFORCED,
+            model=model_in_response(response),
+        )
         if constraint == "tool" and _is_verdict_call(calls, output):
-            # The input of our tool is the answer, and complete. A text beside it is no part of it.
-            text = calls[0]["function"]["arguments"]
-            finish = "stop" if finish == "tool_calls" else finish
-            metadata = {}
-            constrained = self._config.get("structured") != REQUESTED
-        elif finish == "tool_calls" and not calls and not self._api.is_vendor_host:
+            return self._reply_from_verdict_call(reply, calls[0])
+        if reply.finish_reason == "tool_calls" and not calls and not self._api.is_vendor_host:
             # Gateways ask for the form with a tool of their own, and leave the finish reason as it is.
-            finish = "stop"
-            metadata = {CALLS_UNKNOWN: "the answer ended to call a tool, but contains no call"}
-        model = model_in_response(response)
-        return Reply(text, usage, finish, output.refused, metadata, constrained, model)
+            problem = "the answer ended to call a tool, but contains no call"
+            return replace(reply, finish_reason="stop", metadata={CALLS_UNKNOWN: problem})
+        return reply
+
+    def _reply_from_verdict_call(self, reply: Reply, call: JsonObject) -> Reply:
+        """The reply with the input of gradegate's own tool as its text. Any text beside the call is dropped."""
+        finish = reply.finish_reason
+        return replace(
+            reply,
+            text=call["function"]["arguments"],
+            finish_reason="stop" if finish == "tool_calls" else finish,
+            metadata={},  # the verdict is no tool call of the answer
+            # The call itself shows that this endpoint applies the tool's schema, whatever the default for its host.
+            # Only the config can say that the endpoint merely receives the schema.
+            constrained=self._config.get("structured") != REQUESTED,
+        )
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         prompt_tokens, answer_tokens = self._api.count_tokens(response)
@@ -154,7 +167,7 @@ class ChatModel(HttpModel):
 
 
 def _is_verdict_call(calls: Sequence[JsonObject], output: ModelOutput) -> bool:
-    """Whether our own tool is called and nothing else, no tool of the vendor's own side either."""
+    """Whether gradegate's own tool is the only call, so that no tool of the vendor ran either."""
     if len(calls) != 1 or calls[0]["type"] != "function":
         return False
     has_input = isinstance(output.tool_calls[0].get("input"), Mapping)
@@ -203,23 +216,38 @@ class EmbeddingModel(HttpModel):
 
 
 class CompatibleService(FrozenStruct):
-    """A service with OpenAI's API, an entry of ``compatible.yaml``; called with a setup, it builds the provider that the id names."""
+    """A service with OpenAI's API, an entry of ``compatible.yaml``. Calling it with a setup builds the provider that the id names.
+
+    An entry, with some fields of other entries::
+
+        ids: ["cloudflare-ai"]
+        name: Cloudflare Workers AI
+        base_address: https://api.cloudflare.com/client/v4/accounts/{accountId}/ai/v1
+        address_parts: {accountId: "CLOUDFLARE_ACCOUNT_ID"}  # the option, and the variable that may set it
+        keys: ["CLOUDFLARE_API_KEY"]
+        addresses: ["VLLM_BASE_URL"]  # replaces base_address
+        api_path: /v1  # follows an address of a variable
+        extra_options: [top_k]
+        embeds: true
+    """
 
     name: str
-    base: str  # its address up to `/chat/completions`, with `parts` in braces; empty: only its users know it
-    keys: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()  # variables that contain another address
-    below: str = ""  # where the API is, below the address of a variable
-    parts: NamedTexts = {}  # options that `base` names, and the variables for them
-    extra: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI
+    base_address: str  # up to `/chat/completions`, with `address_parts` in braces; empty: only its users know it
+    keys: tuple[str, ...] = ()  # variables that may contain the key
+    addresses: tuple[
+        str, ...
+    ] = ()  # variables that may contain an address in place of `base_address`
+    api_path: str = ""  # path of the API below the address of a variable
+    address_parts: NamedTexts = {}  # variables by the option that stands in braces in `base_address`
+    extra_options: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI
     renamed: NamedTexts = {}  # OpenAI's name of an option, by promptfoo's
-    unsupported: NamedTexts = {}
-    embeds: bool = False
-    chats: bool = True
-    also: tuple[str, ...] = ()  # other paths of its API in OpenAI's form
-    keyless: bool = False  # a server of one's own may ask for no key
-    open: bool = False  # any parameter of a model goes into the request
-    tells_cost: bool = False
+    unsupported: NamedTexts = {}  # cures by the option of promptfoo that is not supported
+    embeds: bool = False  # serves embeddings
+    chats: bool = True  # serves chat models
+    other_paths: tuple[str, ...] = ()  # further paths of its host that may get its key
+    keyless: bool = False  # a server of one's own, which may ask for no key
+    takes_any_option: bool = False  # options with unknown names go into the request too
+    tells_cost: bool = False  # its responses contain the cost of the call
     federation: Federation | None = None  # takes GitHub's identity for a key
 
     def __call__(self, setup: ProviderSetup) -> Provider:
@@ -246,10 +274,10 @@ class CompatibleService(FrozenStruct):
         """The options that its ``config`` takes."""
         names: list[str] = []
         if self.chats:
-            names += (*SENT, *self.extra, *self.renamed, *CHAT)
+            names += (*SENT, *self.extra_options, *self.renamed, *CHAT)
         if self.embeds:
             names += CompatibleEmbeddings.sent
-        return tuple(dict.fromkeys((*names, *ACCESS, *PRICES, *self.parts)))
+        return tuple(dict.fromkeys((*names, *ACCESS, *PRICES, *self.address_parts)))
 
     @property
     def bounded(self) -> bool:
@@ -259,16 +287,16 @@ class CompatibleService(FrozenStruct):
     @property
     def vendor(self) -> Vendor:
         """Where its keys may go: its own host, and the address that the environment gives."""
-        address = urlsplit(self.base)
+        address = urlsplit(self.base_address)
         is_own_host = address.scheme == "https" and "{" not in address.netloc
-        # The variable of a part with which the address begins contains the host.
-        host_variables = tuple(
-            variable
-            for option, variable in self.parts.items()
-            if self.base.removeprefix("https://").startswith(f"{{{option}}}")
-        )
-        path = self.below or re.sub(r"^\{\w+\}", "", address.path)
-        paths = [*self.also]
+        # The part with which the address begins is its host, as in `https://{domain}/v1` or `{gatewayUrl}/v1`.
+        host_variables = []
+        for option, variable in self.address_parts.items():
+            if self.base_address.removeprefix("https://").startswith(f"{{{option}}}"):
+                host_variables.append(variable)
+        # `{gatewayUrl}` without a scheme is a part of the path for `urlsplit`.
+        path = self.api_path or re.sub(r"^\{\w+\}", "", address.path)
+        paths = [*self.other_paths]
         if self.chats:
             paths.append(f"{path}/chat/completions")
         if self.embeds:
@@ -281,8 +309,8 @@ class CompatibleService(FrozenStruct):
             requests=tuple(f"POST {path}" for path in paths),
         )
 
-    def base_url(self, setup: ProviderSetup) -> str:
-        """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
+    def address_for(self, setup: ProviderSetup) -> str:
+        """The address from ``apiHost`` or ``apiBaseUrl``, else from a variable, else ``base_address``. Raises ConfigError."""
         config = self.rename_options(setup.config)
         if config.get("apiHost"):
             return base_url(setup, f"https://{config['apiHost']}/v1")
@@ -290,24 +318,25 @@ class CompatibleService(FrozenStruct):
         address = config.get("apiBaseUrl")
         variable_address = setup.env.address(*self.addresses).rstrip("/")
         if not address and variable_address:
-            address = variable_address.removesuffix(self.below) + self.below
-        if not address and not self.base:
+            address = variable_address.removesuffix(self.api_path) + self.api_path
+        if not address and not self.base_address:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
             raise setup.mistake(f"no address for `{setup.spec.id}`", cure, self.addresses[0])
-        url = str(address or self._fill_base(setup))
+        url = str(address or self._fill_base_address(setup))
         return base_url(setup, url).removesuffix("/chat/completions")
 
-    def _fill_base(self, setup: ProviderSetup) -> str:
-        """Its own address with the model and the parts that options or variables name. Raises ConfigError."""
-        url = self.base.replace("{model}", quote(setup.model, safe="/"))
-        for option, variable in self.parts.items():
+    def _fill_base_address(self, setup: ProviderSetup) -> str:
+        """``base_address`` with the model, and with its parts from options or variables. Raises ConfigError."""
+        url = self.base_address.replace("{model}", quote(setup.model, safe="/"))
+        for option, variable in self.address_parts.items():
             value = str(setup.config.get(option) or setup.env.get(variable))
             if not value:
                 problem = f"`{setup.spec.id}` does not say which `{option}` to ask"
                 raise setup.mistake(
                     problem, f"set {variable}, or `{option}` in its config", variable
                 )
-            if not url.startswith(f"{{{option}}}"):  # else it is the address
+            # A part at the start is a whole address, which `base_url` checks.
+            if not url.startswith(f"{{{option}}}"):
                 check_part(option, value, PART, setup, f"correct `{option}`")
             url = url.replace(f"{{{option}}}", value.rstrip("/"))
         return url
@@ -331,11 +360,11 @@ class CompatibleChat(ChatModel):
 
     def __init__(self, setup: ProviderSetup, service: CompatibleService) -> None:
         model = need_model(setup, f"{kind_of(setup.spec.id)}:MODEL")
-        url = service.base_url(setup)
+        url = service.address_for(setup)
         config = service.rename_options(setup.config)
-        sent = [*SENT, *service.extra]
-        if service.open:
-            sent += options.unknown_options(config, service.options)
+        sent = [*SENT, *service.extra_options]
+        if service.takes_any_option:
+            sent += unknown_options(config, service.options)
         credential = service.credential(setup, url)
         api = Completions(model, config, sent)
         super().__init__(setup, api, f"{url}/chat/completions", credential, model)
@@ -368,5 +397,5 @@ class CompatibleEmbeddings(EmbeddingModel):
     def __init__(self, setup: ProviderSetup, service: CompatibleService) -> None:
         prefix = kind_of(setup.spec.id) + (":embedding" if service.chats else "")
         model = need_model(setup, f"{prefix}:MODEL")
-        url = service.base_url(setup)
+        url = service.address_for(setup)
         super().__init__(setup, f"{url}/embeddings", service.credential(setup, url), model)

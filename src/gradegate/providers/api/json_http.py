@@ -33,22 +33,27 @@ SETUP_CODES = frozenset(
 )
 # The prompt was blocked: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-# In an address: a query, a fragment, `.` and `..` in its path, also with a percent sign, and what some servers take for a slash
+# In an address: a query, a fragment, a backslash (a slash for some servers), and `.` or `..` in its path, also percent-encoded
 _LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 _STATUS_WORDS = {
     401: "the key was refused",
     403: "access was denied",
     404: "no such model or address",
 }
-# Options of providers: where the API is and who asks, and what it costs.
+# Options of every provider here: the model, the key, the address, and what joins every request.
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
+# One part of a path, or the name of a host, that comes from a config
+PART = r"[\w-]+(?:\.[\w-]+)*"
+
+
+# --- addresses ------------------------------------------------------------------------------------------------
 
 
 def base_url(setup: ProviderSetup, address: Any, *, whole: bool = False) -> str:
-    """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else.
+    """Parse an address of a config or of the environment, and drop the slash at its end. Raises ConfigError.
 
-    Unless it is the ``whole`` address of an application, the provider adds the end of the path: with a query, a fragment or dots
-    in between, its key would go to another API.
+    ``whole``: a request goes to this address as it is, as for an application. To any other address the provider adds
+    the end of the path. Such an address may have no query, fragment or dots, which would send the key to another API.
     """
     url = str(address).strip().rstrip("/")
     try:
@@ -65,13 +70,18 @@ def base_url(setup: ProviderSetup, address: Any, *, whole: bool = False) -> str:
 def service_url(
     setup: ProviderSetup, host_variable: str, base_variables: Sequence[str], vendor_url: str
 ) -> str:
-    """``apiHost`` or ``apiBaseUrl``, else the same from variables of the environment, else the vendor's. Raises ConfigError."""
+    """The address from ``apiHost`` or ``apiBaseUrl``, else from variables of the environment, else the vendor's.
+
+    A host comes before an address. Raises ConfigError.
+    """
     host = setup.config.get("apiHost")
     base = setup.config.get("apiBaseUrl")
     if not host and not base:
         host = setup.env.get(host_variable)
         base = setup.env.address(*base_variables)
-    return base_url(setup, f"https://{host}/v1" if host else base or vendor_url)
+    if host:
+        return base_url(setup, f"https://{host}/v1")
+    return base_url(setup, base or vendor_url)
 
 
 def host_of(url: str) -> str:
@@ -79,18 +89,17 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-# One part of a path, or the name of a host, that comes from a config
-PART = r"[\w-]+(?:\.[\w-]+)*"
-
-
 def check_part(kind: str, text: str, pattern: str, setup: ProviderSetup, cure: str) -> None:
-    """Raises ConfigError if a part of an address does not have its form."""
+    """Raise ConfigError if a part of an address does not match its pattern. ``kind`` names the part in the message."""
     if not re.fullmatch(pattern, text, re.ASCII):
         raise setup.mistake(f"`{text}` is no {kind} for `{setup.spec.id}`", cure)
 
 
+# --- options of a config ----------------------------------------------------------------------------------------
+
+
 def check_schema(setup: ProviderSetup, option: str, schema: Any) -> None:
-    """Raises ConfigError if the JSON Schema of an option is a text that is not JSON."""
+    """Raise ConfigError if the JSON Schema of an option is a text that is not JSON."""
     if not isinstance(schema, str):
         return
     try:
@@ -103,18 +112,23 @@ def check_schema(setup: ProviderSetup, option: str, schema: Any) -> None:
 def read_key(
     setup: ProviderSetup, *names: str, header: str = "Authorization", needed: bool = True
 ) -> FixedKey:
-    """The provider's key, which goes into a header. Raises ConfigError if one is ``needed`` and there is none."""
+    """The provider's key, which goes into a header. ``names`` are the variables that may contain the key.
+
+    Raises ConfigError if a key is ``needed`` and missing.
+    """
     key = find_key(setup, *names)
     if needed and not key:
         variable = str(setup.config.get("apiKeyEnvar") or names[0])
-        raise setup.keyless(
-            "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
-        )
+        cure = f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config"
+        raise setup.keyless(why="", cure=cure, missing=variable)
     return FixedKey(key, header)
 
 
 def need_model(setup: ProviderSetup, example: str, kinds: Sequence[str] = ()) -> str:
-    """The model of the id, or of ``model`` in the config. Raises ConfigError if there is none, or only one of these ``kinds``."""
+    """The model from the id, else from ``model`` in the config. Raises ConfigError if the model is missing.
+
+    ``kinds`` are words such as "embedding" that precede the model in an id, and so are not a model.
+    """
     model = setup.model or str(setup.config.get("model") or "")
     if not model or model.partition(":")[0] in kinds:
         cure = "write it after the colon" if model else f"write {example}"
@@ -122,30 +136,27 @@ def need_model(setup: ProviderSetup, example: str, kinds: Sequence[str] = ()) ->
     return model
 
 
+# --- requests -------------------------------------------------------------------------------------------------
+
+
 def request_text(request: Request) -> str:
-    """The text for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
+    """The text for an API that takes no messages: ``prompt_text``, else all messages as JSON."""
     prompt = prompt_text(request)
     return json_text(plain_messages(request)) if prompt is None else prompt
 
 
 def prompt_text(request: Request) -> str | None:
-    """The prompt as it is written, or the only message; None if the prompt has several messages."""
-    is_alone = len(request.messages) == 1
-    if request.prompt and (is_alone or chat_prompt.parse_chat(request.prompt)):
+    """The prompt as it is written, else the only message. None for several messages that no prompt contains."""
+    has_one_message = len(request.messages) == 1
+    # A chat prompt is the JSON of all its messages. Any other prompt is only one of several messages.
+    if request.prompt and (has_one_message or chat_prompt.parse_chat(request.prompt)):
         return request.prompt
-    return request.messages[0].content if is_alone else None
+    return request.messages[0].content if has_one_message else None
 
 
 def plain_messages(request: Request) -> list[dict[str, str]]:
     """Role and content of each message."""
     return [{"role": message.role, "content": message.content} for message in request.messages]
-
-
-def need_text(text: Any, host: str) -> str:
-    """The text of an answer. Raises ProviderError for anything else."""
-    if not isinstance(text, str):
-        raise ProviderError(f"{host} answered without a text")
-    return text
 
 
 def post_json(
@@ -168,6 +179,9 @@ def post_json(
     if isinstance(content, dict) and content.get("error"):
         raise ProviderError(f"{answer.host}: {error_text(content)}", status=answer.status)
     return content, answer.seconds
+
+
+# --- error responses ------------------------------------------------------------------------------------------
 
 
 def response_error(answer: Response) -> ProviderError:
@@ -225,8 +239,18 @@ def _first_of_list(body: Any) -> Any:
     return body[0] if isinstance(body, list) and body else body
 
 
+# --- fields of responses --------------------------------------------------------------------------------------
+
+
+def need_text(text: Any, host: str) -> str:
+    """The text of an answer. Raises ProviderError for anything else."""
+    if not isinstance(text, str):
+        raise ProviderError(f"{host} answered without a text")
+    return text
+
+
 def response_id(answer: JsonObject, host: str) -> str:
-    """The id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
+    """The id of a response, as it goes into an address. Raises ProviderError for an id with other characters."""
     identity = str(answer.get("id") or "")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", identity):
         raise ProviderError(f"{host} answered without an id that an address can have")
@@ -234,7 +258,7 @@ def response_id(answer: JsonObject, host: str) -> str:
 
 
 def expect_rows(rows: Any, host: str, texts: int) -> list[Any]:
-    """The rows of a response. Raises ProviderError unless there is one for each of so many ``texts``."""
+    """The rows of a response. Raises ProviderError unless there are as many rows as texts; ``texts`` is their number."""
     count = len(rows) if isinstance(rows, list) else 0
     if not isinstance(rows, list) or count != texts:
         raise ProviderError(
@@ -251,18 +275,19 @@ def parse_vector(numbers: Any, host: str) -> list[float]:
 
 
 def parse_labels(rows: Any, host: str) -> dict[str, float]:
-    """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError, also for one with two scores."""
+    """Scores by label, from ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError, also for a label with two scores."""
+    unreadable = f"{host} answered without labels and scores"
     if isinstance(rows, dict):
         pairs = list(rows.items())
     elif isinstance(rows, list):
         pairs = [(as_object(row).get("label"), as_object(row).get("score")) for row in rows]
     else:
-        pairs = [(None, None)]
+        raise ProviderError(unreadable)
 
     scores: dict[str, float] = {}
     for label, score in pairs:
         if not isinstance(label, str) or not is_number(score):
-            raise ProviderError(f"{host} answered without labels and scores")
+            raise ProviderError(unreadable)
         scores[label] = float(score)
     for label, score in pairs:
         if scores[label] != score:
@@ -278,9 +303,10 @@ def token_usage(
     answer_tokens = token_count(completion)
     rates = token_rates(config, model)
     if rates is None or not is_count(prompt) or not is_count(completion):
-        return Usage(1, prompt_tokens, answer_tokens, 0.0, 1, seconds)
-    cost = prompt_tokens * rates[0] + answer_tokens * rates[1]
-    return Usage(1, prompt_tokens, answer_tokens, cost, 0, seconds)
+        return Usage(1, prompt_tokens, answer_tokens, unpriced=1, seconds=seconds)
+    prompt_rate, answer_rate = rates
+    cost = prompt_tokens * prompt_rate + answer_tokens * answer_rate
+    return Usage(1, prompt_tokens, answer_tokens, cost=cost, seconds=seconds)
 
 
 def token_count(tokens: Any) -> int:
@@ -288,8 +314,11 @@ def token_count(tokens: Any) -> int:
     return tokens if is_count(tokens) else 0
 
 
+# --- the base class -------------------------------------------------------------------------------------------
+
+
 class HttpModel(Provider):
-    """A model at ``url``, asked with the headers of its API; the config's headers win."""
+    """A model at ``url``. Requests have the headers of its API; a header of the config replaces one with the same name."""
 
     def __init__(
         self,
@@ -321,7 +350,7 @@ class HttpModel(Provider):
         return self._model
 
     def _pending_url(self, response: Response) -> str:
-        """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
+        """Where to ask for the rest if a response is not finished, at the same host; empty if it is. Raises ProviderError."""
         return ""
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:

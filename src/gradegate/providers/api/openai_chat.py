@@ -84,7 +84,7 @@ class Completions(ChatApi):
     def build_body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         options = {**self._options, **request.options}
-        options.pop("temperature", None)  # sent where the model takes any
+        options.pop("temperature", None)  # `ChatApi.complete` adds it if the model takes one
         options |= self.passthrough
         if self._is_reasoning_model and "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
@@ -198,28 +198,33 @@ class Responses(ChatApi):
         super().__init__(config, takes_temperature=not is_reasoning_model(model))
 
     def json_forms(self, schema: JsonObject) -> Sequence[Form]:
-        """As in Chat Completions, one level higher."""
+        """As in Chat Completions, except that name and schema stand beside ``type`` here."""
         named = {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}
         any_json = {"text": {"format": {"type": "json_object"}}}
         return ({"text": {"format": named}}, "schema"), (any_json, "")
 
     def build_body(self, request: Request) -> JsonObject:
-        """The whole body, with the model."""
+        """The whole body, with the model.
+
+        Options of Chat Completions go where this API has them: ``max_tokens``, ``reasoning_effort``, ``verbosity`` and
+        ``response_format``. An option of this API wins over its counterpart, except ``text.format`` over ``response_format``.
+        """
         config = self.config
         options = pick_options(config, RESPONSES_SENT)
-        options.pop("temperature", None)  # sent where the model takes any
-        if config.get("max_tokens") is not None:
-            options.setdefault("max_output_tokens", config["max_tokens"])
+        options.pop("temperature", None)  # `ChatApi.complete` adds it if the model takes one
+        max_tokens = config.get("max_tokens")
+        if max_tokens is not None:
+            options.setdefault("max_output_tokens", max_tokens)
         effort = config.get("reasoning_effort")
         if effort is not None:
             options["reasoning"] = {"effort": effort, **options.get("reasoning", {})}
 
         text = {**pick_options(config, ("verbosity",)), **options.get("text", {})}
-        # Of Chat Completions: the schema is one level higher here
         response_format = config.get("response_format")
         if response_format:
             schema = as_object(response_format).get("json_schema")
             if isinstance(schema, Mapping):
+                # Chat Completions has name and schema in an object under `json_schema`. Here they stand beside `type`.
                 text["format"] = {"type": "json_schema", **schema}
             else:
                 text["format"] = response_format

@@ -21,24 +21,31 @@ _LINE = 600  # characters of a text that nobody has shortened yet
 _URL = 2000  # characters; a longer address is not linked
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
-# What means something anywhere, at the start of a line, and in an address that GitHub would link.
 _PUNCTUATION = re.compile(
-    r"[!#$&*<>\[\\\]^_`|~]|^[-+=]|(?<=www)\.|:(?=//)|(?<=mailto):|(?<=xmpp):", re.IGNORECASE
+    r"""
+    [!#$&*<>\[\\\]^_`|~]  # Markdown, HTML or mathematics anywhere in a line
+    | ^[-+=]  # a list or a heading, at the start of a line
+    | (?<=www)\.  # an address without a scheme: www.example.com
+    | :(?=//)  # an address: https://example.com
+    | (?<=mailto):  # mailto:a@example.com, which GitHub links
+    | (?<=xmpp):  # xmpp:a@example.com, which GitHub links
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
+# The number of a list, at the start of a line
 _NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
+# The start of an emoji's name, such as `:tada:`
 _SHORTCODE = re.compile(r":(?=[\w+-]+:)")
 # What GitHub links by itself in a conversation: GH-12, an advisory, a prefix that the repository has chosen (ABC-12), the
 # hash of a commit in 7 to 40 digits. https://docs.github.com/get-started/writing-on-github (Autolinked references)
 _REFERENCE = re.compile(r"(?<=[a-z]-)(?=\d)|(?<=ghsa-)(?=\w)", re.IGNORECASE)
 _HASH = re.compile(r"(?<![^\W_])[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE)
-_NAMES = re.compile(
-    r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)"
-)  # what may stand as code, and does nothing there
-_LONG_FENCE = re.compile(
-    r"`{200}(?=`)"
-)  # GitHub's renderer counts to 255, so that 300 do not outdo 299
+# A name between single backticks, which may stay code and does nothing there
+_NAMES = re.compile(r"(?<!`)(`[\w./*-]+(?:[ :=][\w./*-]+)*`)(?!`)")
+# GitHub's renderer counts at most 255 backticks, so longer runs could close any fence. A space after every 200 breaks them.
+_LONG_FENCE = re.compile(r"`{200}(?=`)")
 _GAP = re.compile(r"\n{3,}")
-_GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
+_GROUP = re.compile(r"\w{6}(?=\w)")  # GitHub links no hash of only 6 digits
 
 
 class Markdown(Escaped):
@@ -71,9 +78,10 @@ def break_lines(lines: Markdown) -> Markdown:
     return join_markdown("<br>", map(Markdown, _as_markdown(lines).split("\n")))
 
 
-def some_names(names: Sequence[Markdown], number: int) -> Markdown:
-    """``a, b and 3 more``: the names, and how many of ``number`` they leave out."""
-    return Markdown(list_some([*map(_as_markdown, names)], number))
+def some_names(names: Sequence[Markdown], total: int) -> Markdown:
+    """``a, b and 3 more``: the names, and how many of all they leave out. ``total`` is the number of all."""
+    # A template may pass a plain text for a name, which mypy does not see.
+    return Markdown(list_some([_as_markdown(name) for name in names], total))
 
 
 def first_names(names: Sequence[str], limit: int, most: int) -> Markdown:
@@ -94,14 +102,21 @@ def sentence(text: str, limit: int = 200) -> Markdown:
 
 
 def _as_markdown(text: str) -> Markdown:
+    """Leave Markdown as it is, and escape any other text."""
     return text if isinstance(text, Markdown) else inline(text, _LINE)
 
 
 def _escape_line(text: str) -> Markdown:
+    """Escape one line.
+
+    First come the breaks, which look for plain text: a backslash in between would hide an emoji or a reference from them.
+    Then come the backslashes and entities. ``#`` needs both: a break against ``#12``, a backslash against a heading.
+    """
     line = _SHORTCODE.sub(f":{BREAK}", text)
     line = _REFERENCE.sub(BREAK, line)
     line = _HASH.sub(lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), line)
     line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
+
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
     return Markdown(_NUMBERED.sub(r"\1\\", line))
 
@@ -124,10 +139,14 @@ def fence(text: str, language: str = "text") -> Markdown:
 
 
 def link(label: str, url: str) -> Markdown:
-    """A link, or only its label if there is no address. The address may be any text."""
-    address = quote(url, safe="/:#?=&%~+,;@", errors="replace") if len(url) <= _URL else ""
+    """A link, or only its label if the address is empty or too long. The address may be any text."""
     text = _as_markdown(label)
-    return Markdown(f"[{text}]({address})") if 0 < len(address) <= _URL else text
+    if not url or len(url) > _URL:
+        return text
+    address = quote(url, safe="/:#?=&%~+,;@", errors="replace")
+    if len(address) > _URL:  # quoting makes an address longer
+        return text
+    return Markdown(f"[{text}]({address})")
 
 
 def details(summary: str, body: Markdown) -> Markdown:
