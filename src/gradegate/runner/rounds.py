@@ -27,7 +27,7 @@ class Answer(Struct):
         return AnswerId(self.id.case, 0) if self.job.needs else self.id
 
 
-# Gives an answer for each id: of an earlier run, made now, or an error that says why it is missing
+# Gives an answer for each id: one made before in this run, one made now, or an error that says why it is missing
 GetAnswers = Callable[[Sequence[AnswerId]], Mapping[AnswerId, Answer]]
 
 
@@ -53,6 +53,7 @@ class Rounds:
             for index in indexes:
                 ids += [AnswerId(index, repeat) for repeat in range(self._jobs[index].repeats)]
             return dict(self.get_answers(ids))
+
         answers: dict[AnswerId, Answer] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in indexes}
         while ids := self.next_answers(rows):
@@ -63,8 +64,8 @@ class Rounds:
     def next_answers(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
         """The answers to ask for in the next round, in plan order. Empty if no more are needed.
 
-        ``rows`` has the rows made so far, by the index of their job; none for a job that was not asked. Only these jobs can
-        need an answer. The other jobs of their groups are then asked along with them.
+        ``rows`` has the rows made so far by the index of their job, and no rows for a job that was not asked yet. A job that is
+        not in ``rows`` is only asked along with a job of its group that needs answers.
         """
         ids: list[AnswerId] = []
         for group in self._groups:
