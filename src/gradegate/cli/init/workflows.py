@@ -323,7 +323,8 @@ class StepSettings(FrozenStruct):
 def step_settings(root: Path, step: WorkflowStep) -> StepSettings:
     """Read what a step gives to the Action. ``root`` is the repository.
 
-    Secrets are taken to be set. Other expressions are left out.
+    An expression, ``${{ ... }}``, has no value here. In a variable of the environment it is most often a secret, so a stand-in
+    takes its place: the variable counts as set. An input with an expression counts as not given.
     """
     inputs = _texts(step.step.get("with"))
     environ = {}
@@ -337,10 +338,16 @@ def step_settings(root: Path, step: WorkflowStep) -> StepSettings:
     environ |= runner_variables(root)
 
     action = settings_from_inputs(environ, root)
-    if any(EXPRESSION in inputs.get(name, "") for name in ("config", "working-directory")):
+    names_configs_in_run = any(
+        EXPRESSION in inputs.get(name, "") for name in ("config", "working-directory")
+    )
+    if names_configs_in_run:
         return StepSettings(action, None)
+
+    # Without what other steps and jobs make, and without code of the repository
     run = replace(action.run, base_checkout="", baseline="", shard=None, merge="", allow_exec=False)
-    if run.answers:  # another job makes them; whoever gives them, no target is asked
+    if run.answers:
+        # Another job makes the answers, so the step needs no target: `echo` stands in, which needs no key.
         run = replace(run, answers=(), providers=("echo",))
     return StepSettings(action, PlannedRun(run, environ))
 

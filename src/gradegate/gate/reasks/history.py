@@ -72,14 +72,14 @@ def trim_runs(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
 
 
 def _days_of_returns(runs: Iterable[PastRun]) -> tuple[str, ...]:
-    """The days of failing runs after which a run with the same request did not fail."""
-    failing_since = {}  # days, by the request
+    """The days of failures that went away: of the last failing run before a run with the same request that did not fail."""
+    day_of_failure = {}  # of the last failing run, by the request
     days = []
     for run in runs:
         if _fails(run):
-            failing_since[run.request] = run.at
-        elif run.request in failing_since:
-            days.append(failing_since.pop(run.request))
+            day_of_failure[run.request] = run.at
+        elif run.request in day_of_failure:
+            days.append(day_of_failure.pop(run.request))
     return tuple(days)
 
 
