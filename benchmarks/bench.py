@@ -145,7 +145,7 @@ def page(folder: Path, cases: int) -> None:
     )
     file = folder / "page.html"
     file.write_text(chromium.before_policy(text, script), encoding="utf-8")
-    opened = min(chromium.said(chromium.loaded(file), "left") for _ in range(3)) / 1000
+    opened = min(chromium.read_attribute(chromium.load_page(file), "left") for _ in range(3)) / 1000
     print(f"an HTML report of {cases:,} cases, {len(text) / 1e6:.1f} MB")
     line("  made, at most 1 ms of CPU a case", f"{made:.2f} s", made / cases / 0.001)
     line("  opened in Chromium, at most 2 s", f"{opened:.2f} s", opened / 2)

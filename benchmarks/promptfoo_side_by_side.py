@@ -157,7 +157,7 @@ def _through(command: list[str], config: Path, verdicts: Any, metrics: Any) -> b
 
 def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
     """Prints a config's line and its differences; whether all of them are intended."""
-    meant = both.intended()["configs"].get(config.stem, {})
+    meant = both.load_intended_differences()["configs"].get(config.stem, {})
     asked = both.differences(
         both.plain_requests(theirs.requests), both.plain_requests(ours.requests)
     )
@@ -165,7 +165,7 @@ def compare(config: Path, theirs: both.Ran, ours: both.Ran) -> bool:
         [] if theirs.cases == ours.cases else ["~ another order"]
     )
     decided += both.differences(theirs.metrics, ours.metrics)
-    waits = both.intended()["waits"].get(config.stem)
+    waits = both.load_intended_differences()["waits"].get(config.stem)
     words = [
         _word(asked, meant.get("requests"), waits),
         _word(decided, meant.get("verdicts"), waits),
@@ -236,7 +236,11 @@ def main() -> int:
         )
         for config, (theirs, ours) in zip(configs, pairs, strict=True):
             equal += compare(config, theirs, ours)
-            meant = {"gradegate": ours.plain()} if config.stem in both.intended()["configs"] else {}
+            meant = (
+                {"gradegate": ours.plain()}
+                if config.stem in both.load_intended_differences()["configs"]
+                else {}
+            )
             held[config.stem] = {"promptfoo": theirs.plain(), **meant}
     print(
         f"{equal} of {len(configs)} configs are asked and decided as in promptfoo {version}, or differ as intended"

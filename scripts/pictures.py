@@ -143,7 +143,9 @@ def take(
         measured.write_text(
             html.replace("<style>", f"<script>{HEIGHT}</script><style>", 1), encoding="utf-8"
         )
-        height = chromium.said(chromium.dom(measured, f"--window-size={width},600"), "height")
+        height = chromium.read_attribute(
+            chromium.dom(measured, f"--window-size={width},600"), "height"
+        )
     frame = scratch / "frame.html"
     frame.write_text(FRAME.format(page.name + at, width, height), encoding="utf-8")
     chromium.picture(frame, target, width, height, *flags)

@@ -55,7 +55,10 @@ def reasons(decision: Decision) -> Iterator[str]:
 
 SHOWN = {
     **screens.DECISIONS,
-    **{make.__name__: make for make in (samples.passed, samples.blocked, samples.advisory, samples.weakened, samples.inconclusive)},
+    **{
+        make.__name__: make
+        for make in (samples.passed_decision, samples.blocked_decision, samples.advisory, samples.weakened_decision, samples.inconclusive)
+    },
     "showcase": showcase.showcase,
 }
 

@@ -12,7 +12,7 @@ from support import side_by_side as both
 from support.each import each
 
 RECORDED = json.loads(both.EXPECTED.read_text())["configs"]
-INTENDED = both.intended()
+INTENDED = both.load_intended_differences()
 TEXTS = {path.stem: path.read_text() for path in both.CONFIGS.glob("*.yaml")}
 CONFIGS = sorted(TEXTS)
 ROWS = [
@@ -54,13 +54,13 @@ def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, mon
     results = json.loads(out.read_text()) if out.exists() else {"cases": [], "derived": []}
     decided = both.verdicts_of_gradegate(results)
     meant = INTENDED["configs"].get(name, {})
-    held(both.plain_requests(model.of_targets()), RECORDED[name], "requests", meant.get("requests"))
-    held(decided, RECORDED[name], "cases", meant.get("verdicts"))
+    check_against_recording(both.plain_requests(model.of_targets()), RECORDED[name], "requests", meant.get("requests"))
+    check_against_recording(decided, RECORDED[name], "cases", meant.get("verdicts"))
     recorded = RECORDED[name]["gradegate" if meant.get("verdicts") else "promptfoo"]
     assert both.metrics_of_gradegate(results) == recorded.get("metrics", [])
 
 
-def held(mine: list, recorded: dict, part: str, reason: str | None) -> None:
+def check_against_recording(mine: list, recorded: dict, part: str, reason: str | None) -> None:
     """Equal to promptfoo's; where a difference is meant, equal to what was recorded of gradegate, and different."""
     change = both.plain_requests if part == "requests" else list
     assert mine == change(recorded["gradegate" if reason else "promptfoo"][part])

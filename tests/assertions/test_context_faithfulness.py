@@ -9,7 +9,7 @@ from support.readers import read
 MARK = "Final verdict for each statement in order:"
 
 
-def said(text, count):
+def read_verdicts(text, count):
     try:
         return "".join("y" if yes else "n" for yes in read(statements_form([str(number) for number in range(count)]), text))
     except Unreadable:
@@ -18,14 +18,14 @@ def said(text, count):
 
 @each(("text", "expected"), [*table(__file__, "one_yes_or_no_for_each"), (f"One holds.\n{MARK} Yes. No.\n{MARK} Yes. No.", "yn")])
 def test_one_yes_or_no_for_each(text, expected):
-    assert said(text, len(expected)) == expected
-    assert said(text, len(expected) + 1) is None
-    assert len(expected) == 1 or said(text, len(expected) - 1) is None
+    assert read_verdicts(text, len(expected)) == expected
+    assert read_verdicts(text, len(expected) + 1) is None
+    assert len(expected) == 1 or read_verdicts(text, len(expected) - 1) is None
 
 
 @each("text", [*table(__file__, "no_verdicts_for_two_statements"), f"{MARK} Yes. No.\n{MARK} No. No."])
 def test_no_verdicts_for_two_statements(text):
-    assert said(text, 2) is None
+    assert read_verdicts(text, 2) is None
 
 
 @each(("text", "expected"), table(__file__, "statements"))

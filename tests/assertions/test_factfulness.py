@@ -37,14 +37,14 @@ class Votes:
         if "seed" not in body:
             return json.dumps({"claims": self.claims})
         run, later = (body["seed"] - 1) % self.runs, body["seed"] > self.runs
-        ids = asked(body)
+        ids = find_asked_ids(body)
         votes = [(self.second if later else dict(enumerate(self.first, 1)))[n][run] for n in ids]
         words = {"t": "true", "f": "false", "i": "idk"}
         found = [{"id": n, "reason": f"run {run}", "verdict": words[v]} for n, v in zip(ids, votes, strict=True)]
         return json.dumps({"verdicts": found})
 
 
-def asked(body: dict) -> list[int]:
+def find_asked_ids(body: dict) -> list[int]:
     """The ids of a question for verdicts, in its order."""
     return [int(number) for number in re.findall(r"^(\d+)\. ", body["messages"][-1]["content"], re.MULTILINE)]
 
@@ -243,7 +243,7 @@ def test_the_runs_are_made_at_once_and_differ(ask, llm: FakeLlm):
     runs = [body for body in llm.bodies if "seed" in body]
     assert sorted(body["seed"] for body in runs) == [1, 2, 3]
     assert all(body["temperature"] > 0 for body in runs)
-    assert {tuple(asked(body)) for body in runs} == {(1, 2, 3), (2, 3, 1), (3, 1, 2)}
+    assert {tuple(find_asked_ids(body)) for body in runs} == {(1, 2, 3), (2, 3, 1), (3, 1, 2)}
 
 
 def test_a_reasoning_model_gets_no_temperature_but_other_orders_and_seeds(gate, llm: FakeLlm):
@@ -260,7 +260,7 @@ def test_a_claim_cannot_pass_for_several(ask, llm: FakeLlm):
     def reply(path, body):
         if "seed" not in body:
             return json.dumps({"claims": [{"claim": "one\n2. two", "checkable": True}]})
-        return json.dumps({"verdicts": [{"id": n, "verdict": "true"} for n in asked(body)]})
+        return json.dumps({"verdicts": [{"id": n, "verdict": "true"} for n in find_asked_ids(body)]})
 
     ran = ask(reply)
     assert (ran.code, len(ran.grades[0]["evidence"]["votes"])) == (0, 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.conversations import Replies, between, config, judged, numbered, turns
+from support.conversations import Replies, between, config, make_numbered_verdicts, make_verdicts, turns
 from support.each import each, table
 
 METRICS = table(__file__, "METRICS")
@@ -37,9 +37,9 @@ def says(written: Any) -> Any:
     if not isinstance(written, dict) or not written.keys() & {"judged", "numbered", "by"}:
         return written
     if "judged" in written:
-        return judged(*written["judged"].split())
+        return make_verdicts(*written["judged"].split())
     if "numbered" in written:
-        return numbered(*written["numbered"].split())
+        return make_numbered_verdicts(*written["numbered"].split())
 
     def by_part(user: str) -> Any:
         part = between(user, written["by"])

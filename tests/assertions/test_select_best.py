@@ -4,7 +4,7 @@ import pytest
 
 from gradegate.assertions.select_best import index_form
 from gradegate.errors import Unreadable
-from support.compared import compared
+from support.compared import comparison_config
 from support.each import each, table
 from support.readers import read
 
@@ -12,7 +12,7 @@ from support.readers import read
 def test_outputs_are_shown_in_every_rotation_of_the_config_order_whatever_finishes_first(gate, llm):
     llm.reply = lambda path, body: "0" if "choose" in (asked := body["messages"][-1]["content"]) else asked
     llm.latency = 0.01
-    ran = gate(compared(llm, prompts=[f"text {n}" for n in range(6)], providers=[llm.spec("a"), llm.spec("b")]), "-j", "12")
+    ran = gate(comparison_config(llm, prompts=[f"text {n}" for n in range(6)], providers=[llm.spec("a"), llm.spec("b")]), "-j", "12")
     shown = [re.findall(r"<output (\d+) \w+>\n(.*)\n", prompt) for prompt in llm.prompts if "choose" in prompt]
     assert [[number for number, _ in order] for order in shown] == [list(map(str, range(12)))] * 12
     outputs = [case["output"] for case in ran.cases]

@@ -34,14 +34,14 @@ print(wait_until_ready([ReadyTarget(sys.argv[1], float(sys.argv[2]))], {}))
 """
 
 
-def made() -> bool:
+def can_make_namespaces() -> bool:
     """Whether namespaces can be made here."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         return False
     return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not made(), reason="takes root, iproute2 and network namespaces")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not can_make_namespaces(), reason="takes root, iproute2 and network namespaces")]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from gradegate.gate.case_runs import (
 from gradegate.results.grades import Counterpart
 from gradegate.results.rows import AnswerId
 from gradegate.structs import replace
-from support.decided import EVERY, OUTCOMES, E, F, P, made, row, ruled
+from support.decided import EVERY, OUTCOMES, E, F, P, apply_one_rule, make_rows, row
 from support.each import each
 
 TWO_OF_THREE = CaseRuns(Runs(3, 2))
@@ -27,7 +27,7 @@ METRIC = replace(RATE, select=Select(metric="a"))
 
 def runs(words, needs=TWO_OF_THREE, **more):
     """The runs of one case; each word is a run, as `made` of support/decided.py reads it."""
-    return [replace(it, needs=needs, run=number, key=b"k", **more) for number, it in enumerate(made(words), 1)]
+    return [replace(it, needs=needs, run=number, key=b"k", **more) for number, it in enumerate(make_rows(words), 1)]
 
 
 @each(
@@ -137,7 +137,7 @@ def test_a_run_is_to_a_rule_what_the_rule_selects(rule, word, more, expected):
     ],
 )
 def test_a_rule_counts_the_runs_of_a_case_as_one(keys, words, outcome, passed, failed):
-    found = ruled(runs(words, CaseRuns(Runs(3, 2), is_from_test=True)), min_pass_rate=1.0, **keys)
+    found = apply_one_rule(runs(words, CaseRuns(Runs(3, 2), is_from_test=True)), min_pass_rate=1.0, **keys)
     assert (found.outcome, found.passed, found.failed) == (outcome, passed, failed)
 
 
@@ -285,14 +285,15 @@ def test_rows_without_runs_stay_as_they_are_and_a_rule_leaves_out_what_it_does_n
 def test_what_passing_takes_is_said_where_all_cases_take_the_same(needs, expected):
     rule = replace(EVERY, runs=Runs(3, 2))
     assert (
-        describe_runs_required(rule, [replace(it, needs=need) for it, need in zip(made(f"P*{len(needs)}"), needs, strict=True)]) == expected
+        describe_runs_required(rule, [replace(it, needs=need) for it, need in zip(make_rows(f"P*{len(needs)}"), needs, strict=True)])
+        == expected
     )
 
 
 def test_every_row_of_a_case_says_what_its_runs_came_to():
     found = [(it.outcome, it.verdict, it.runs, it.of, it.passed, it.needed) for it in with_verdicts(runs("P F F"))]
     assert found == [(P, F, 3, 3, 1, 2), (F, F, 3, 3, 1, 2), (F, F, 3, 3, 1, 2)]
-    assert with_verdicts(made("P")) == made("P")
+    assert with_verdicts(make_rows("P")) == make_rows("P")
 
 
 @each(

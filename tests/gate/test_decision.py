@@ -7,7 +7,7 @@ from gradegate.results.gate_changes import GUARD, ChangeKind, GateChange, GateCh
 from gradegate.results.grades import Counterpart
 from gradegate.results.run_result import GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
-from support.decided import EVERY, E, F, P, decided, grade, made, row
+from support.decided import EVERY, E, F, P, decide_rows, grade, make_rows, row
 from support.each import each
 
 RATE = Rule("rate", min_pass_rate=1.0, suite="s")
@@ -16,11 +16,11 @@ CASE_RUNS = CaseRuns(Runs(3, 2))
 
 
 def of_suite(text, suite):
-    return [replace(it, suite=suite) for it in made(text)]
+    return [replace(it, suite=suite) for it in make_rows(text)]
 
 
 def runs(text, needs=CASE_RUNS):
-    return [replace(it, needs=needs, run=number, key=b"k") for number, it in enumerate(made(text), 1)]
+    return [replace(it, needs=needs, run=number, key=b"k") for number, it in enumerate(make_rows(text), 1)]
 
 
 @each(
@@ -34,14 +34,14 @@ def runs(text, needs=CASE_RUNS):
     ],
 )
 def test_the_strictest_of_the_policies_with_an_error_decides(first, second, outcome, reason):
-    rows = [*made("P !"), *of_suite("P !", "t")]
+    rows = [*make_rows("P !"), *of_suite("P !", "t")]
     found = decide(RunResult(tuple(rows)), [Policy((RATE,), first, 0.5), Policy((OTHER,), second, 0.5)])
     assert found.outcome.value == outcome
     assert not reason or found.reason == reason
 
 
 def test_the_policy_of_a_suite_without_an_error_does_not_count():
-    rows = [*made("P !"), *of_suite("P", "t")]
+    rows = [*make_rows("P !"), *of_suite("P", "t")]
     found = decide(RunResult(tuple(rows)), [Policy((RATE,), "inconclusive"), Policy((OTHER,), "block")])
     assert found.outcome is GateOutcome.INCONCLUSIVE
 
@@ -60,20 +60,20 @@ def test_the_policy_of_a_suite_without_an_error_does_not_count():
     ],
 )
 def test_errors_are_ignored_up_to_the_share_and_none_that_may_hide_a_failure(rows, up_to, outcome):
-    assert decided(rows, RATE, errors="ignore", up_to=up_to).outcome.value == outcome
+    assert decide_rows(rows, RATE, errors="ignore", up_to=up_to).outcome.value == outcome
 
 
 def test_an_unheard_error_that_leaves_a_failing_case_undecided_is_not_ignored():
     loose = Rule("loose", min_pass_rate=0.1, suite="s")
     hiding = row(grade(E, unheard=True), grade(F), outcome=E)
-    assert decided([*made("P*18"), hiding], loose, errors="ignore", up_to=0.9).outcome is GateOutcome.INCONCLUSIVE
+    assert decide_rows([*make_rows("P*18"), hiding], loose, errors="ignore", up_to=0.9).outcome is GateOutcome.INCONCLUSIVE
     failing = replace(hiding, outcome=F)
-    assert decided([*made("P*18"), failing], loose, errors="ignore", up_to=0.9).outcome is GateOutcome.PASS
+    assert decide_rows([*make_rows("P*18"), failing], loose, errors="ignore", up_to=0.9).outcome is GateOutcome.PASS
     advice = row(grade(E, unheard=True), grade(F, blocking=False), outcome=E)
-    assert decided([*made("P*18"), advice], loose, errors="ignore", up_to=0.9).outcome is GateOutcome.ADVISORY
+    assert decide_rows([*make_rows("P*18"), advice], loose, errors="ignore", up_to=0.9).outcome is GateOutcome.ADVISORY
 
 
-def named(reason, *more):
+def error_rows(reason, *more):
     return [row(grade(E, reason=it)) for it in (reason, *more)]
 
 
@@ -93,14 +93,14 @@ def named(reason, *more):
     ],
 )
 def test_errors_of_one_kind_are_said_as_that(reasons, expected):
-    assert decided(named(*reasons), RATE).reason == expected
+    assert decide_rows(error_rows(*reasons), RATE).reason == expected
 
 
 @each(("setup", "outcome", "expected"), [(True, E, True), (False, E, False), (True, P, False)])
 def test_an_error_of_setup_is_the_users_mistake(setup, outcome, expected):
-    found = decided([row(grade(outcome, setup=setup)), *made("E")], RATE)
+    found = decide_rows([row(grade(outcome, setup=setup)), *make_rows("E")], RATE)
     assert (found.outcome, found.setup) == (GateOutcome.INCONCLUSIVE, expected)
-    missed = decided([row(grade(outcome, setup=setup)), *made("F")], RATE)
+    missed = decide_rows([row(grade(outcome, setup=setup)), *make_rows("F")], RATE)
     assert (missed.outcome, missed.setup) == (GateOutcome.BLOCKED, False)
 
 
@@ -117,14 +117,14 @@ def test_an_error_of_setup_is_the_users_mistake(setup, outcome, expected):
 )
 def test_an_error_that_no_rule_looks_at_is_advice_where_a_grader_was_heard(grades, usage, outcome):
     rule = Rule("a", Select(metric="a"), 1.0, suite="s")
-    assert decided(grades, rule, **usage).outcome.value == outcome
+    assert decide_rows(grades, rule, **usage).outcome.value == outcome
 
 
 def test_an_error_of_a_target_that_was_never_heard_is_no_advice():
     rule = Rule("a", Select(metric="a"), 1.0, suite="s")
-    rows = [*made("P@a"), row(grade(E, metric="b", unheard=True), error="down")]
-    assert decided(rows, rule, grader_usage=Usage(calls=9)).outcome is GateOutcome.INCONCLUSIVE
-    assert decided(rows, rule, target_usage=Usage(calls=9)).outcome is GateOutcome.ADVISORY
+    rows = [*make_rows("P@a"), row(grade(E, metric="b", unheard=True), error="down")]
+    assert decide_rows(rows, rule, grader_usage=Usage(calls=9)).outcome is GateOutcome.INCONCLUSIVE
+    assert decide_rows(rows, rule, target_usage=Usage(calls=9)).outcome is GateOutcome.ADVISORY
 
 
 @each(
@@ -139,20 +139,20 @@ def test_an_error_of_a_target_that_was_never_heard_is_no_advice():
 )
 def test_an_error_of_a_run_counts_where_a_blocking_rule_cannot_do_without_it(text, rules, outcome):
     rules = [rule if rule.runs else replace(rule, runs=Runs(3, 2)) for rule in rules]
-    assert decided(runs(text), *rules).outcome.value == outcome
+    assert decide_rows(runs(text), *rules).outcome.value == outcome
 
 
 def test_a_grader_that_contradicts_itself_is_no_error_where_the_rule_bears_it():
-    torn = row(grade(E, votes=made("E(FPFP)")[0].grades[0].votes, status="undecided", reason="the grader contradicts itself: x"))
+    torn = row(grade(E, votes=make_rows("E(FPFP)")[0].grades[0].votes, status="undecided", reason="the grader contradicts itself: x"))
     allowed = Rule("new", suite="s", max_new_failures=1)
-    assert decided([*made("P*9"), torn], allowed).outcome is GateOutcome.ADVISORY
-    assert decided([*made("P*9"), torn], replace(allowed, max_new_failures=0)).outcome is GateOutcome.INCONCLUSIVE
+    assert decide_rows([*make_rows("P*9"), torn], allowed).outcome is GateOutcome.ADVISORY
+    assert decide_rows([*make_rows("P*9"), torn], replace(allowed, max_new_failures=0)).outcome is GateOutcome.INCONCLUSIVE
     both = [allowed, Rule("rate", min_pass_rate=0.1, suite="s")]  # that rule counts it as an error
-    assert decided([*made("P*9"), torn], *both).outcome is GateOutcome.INCONCLUSIVE
+    assert decide_rows([*make_rows("P*9"), torn], *both).outcome is GateOutcome.INCONCLUSIVE
 
 
 def test_the_counts_of_a_decision_leave_out_what_was_never_asserted():
-    found = decided("P FE . !", RATE)
+    found = decide_rows("P FE . !", RATE)
     assert (found.grades.passed, found.grades.failed, found.grades.errored) == (1, 1, 1)
     assert (found.cases.passed, found.cases.failed, found.cases.errored) == (1, 1, 1)
 
@@ -164,27 +164,31 @@ def missed(**keys):
     return RuleResult(Rule("r", suite="s", **keys), F, "")
 
 
-def beside(outcome, status, base=P, **more):
+def row_with_base(outcome, status, base=P, **more):
     return row(grade(outcome, status=status, base=Counterpart(base, base), **more))
 
 
 @each(
     ("rows", "rule", "places"),
     [
-        (made("P F E"), missed(min_pass_rate=1.0), {1}),
-        (made("P F F-"), missed(every_case=True), {1}),
-        ([row(grade(F, unconfirmed=True)), *made("F")], missed(min_pass_rate=1.0), {1}),
-        ([row(grade(F, unconfirmed=True), grade(F)), *made("P")], missed(min_pass_rate=1.0), {0}),
-        ([row(grade(F, unconfirmed=True), grade(F)), *made("P")], missed(every_case=True), {0}),
-        ([beside(F, "new-failure"), beside(F, "pre-existing", F), beside(F, "unsteady")], missed(max_new_failures=0), {0}),
-        ([beside(F, "new-failure", unconfirmed=True), beside(F, "new-failure")], missed(max_new_failures=0), {1}),
+        (make_rows("P F E"), missed(min_pass_rate=1.0), {1}),
+        (make_rows("P F F-"), missed(every_case=True), {1}),
+        ([row(grade(F, unconfirmed=True)), *make_rows("F")], missed(min_pass_rate=1.0), {1}),
+        ([row(grade(F, unconfirmed=True), grade(F)), *make_rows("P")], missed(min_pass_rate=1.0), {0}),
+        ([row(grade(F, unconfirmed=True), grade(F)), *make_rows("P")], missed(every_case=True), {0}),
+        (
+            [row_with_base(F, "new-failure"), row_with_base(F, "pre-existing", F), row_with_base(F, "unsteady")],
+            missed(max_new_failures=0),
+            {0},
+        ),
+        ([row_with_base(F, "new-failure", unconfirmed=True), row_with_base(F, "new-failure")], missed(max_new_failures=0), {1}),
         (runs("F F P"), missed(min_pass_rate=1.0, runs=Runs(3, 2)), {0, 1}),
         (runs("F P P"), missed(min_pass_rate=1.0, runs=Runs(3, 2)), set()),
         ([*runs("F F P"), *(replace(it, key=b"j") for it in runs("F P P"))], missed(min_pass_rate=1.0, runs=Runs(3, 2)), {0, 1}),
         (runs("F E P"), missed(min_pass_rate=1.0, runs=Runs(3, 3)), {0}),
-        ([*made("P"), *runs("F F")], missed(every_case=True, runs=Runs(3, 2)), {1, 2}),
-        (made("F"), replace(missed(min_pass_rate=1.0), outcome=E), set()),
-        (made("F"), missed(min_pass_rate=1.0, blocking=False), set()),
+        ([*make_rows("P"), *runs("F F")], missed(every_case=True, runs=Runs(3, 2)), {1, 2}),
+        (make_rows("F"), replace(missed(min_pass_rate=1.0), outcome=E), set()),
+        (make_rows("F"), missed(min_pass_rate=1.0, blocking=False), set()),
         (of_suite("F", "t"), missed(min_pass_rate=1.0), set()),
     ],
 )
@@ -193,7 +197,7 @@ def test_a_missed_rule_blames_the_rows_that_it_is_missed_for(rows, rule, places)
 
 
 def test_several_missed_rules_blame_all_of_theirs():
-    rows = made("F@a F@b P@c")
+    rows = make_rows("F@a F@b P@c")
     rules = [missed(select=Select(metric=name), min_pass_rate=1.0) for name in "ab"]
     assert blocking_rows(rows, rules) == {0, 1}
 
@@ -214,7 +218,7 @@ FOUND = (GateChange(ChangeKind.WEAKER, "less"),)
     ],
 )
 def test_a_run_that_did_not_take_place_is_blocked_only_for_what_was_not_approved(changes, outcome, reason, guard, notes):
-    skipped = replace(decided("P"), outcome=GateOutcome.NOT_RUN, reason="no key", rules=(), run=RunResult(()))
+    skipped = replace(decide_rows("P"), outcome=GateOutcome.NOT_RUN, reason="no key", rules=(), run=RunResult(()))
     found = decision_without_run(skipped, changes)
     assert (found.outcome.value, found.reason, [rule.outcome for rule in found.rules]) == (outcome, reason, guard)
     assert (found.changes, len(found.run.notes)) == (changes, notes)
@@ -222,19 +226,19 @@ def test_a_run_that_did_not_take_place_is_blocked_only_for_what_was_not_approved
 
 def test_why_a_run_did_not_take_place_is_said_before_other_notes():
     run = RunResult((), notes=(Note("other"),))
-    skipped = replace(decided("P"), outcome=GateOutcome.NOT_RUN, reason="no key", rules=(), run=run)
+    skipped = replace(decide_rows("P"), outcome=GateOutcome.NOT_RUN, reason="no key", rules=(), run=run)
     assert [note.text for note in decision_without_run(skipped, GateChanges(FOUND, True)).run.notes] == ["Not run: no key", "other"]
 
 
 @each(("rows", "expected"), [("P- F-", []), ("P", ["every case passes"]), ("", ["every case passes"]), (".", ["every case passes"])])
 def test_that_every_case_passes_says_nothing_where_nothing_counts(rows, expected):
-    assert [rule.rule.name for rule in decided(rows, EVERY).rules] == expected
+    assert [rule.rule.name for rule in decide_rows(rows, EVERY).rules] == expected
     advisory = replace(EVERY, blocking=False)
-    assert [rule.rule.name for rule in decided(rows, advisory).rules] == ["every case passes"]
+    assert [rule.rule.name for rule in decide_rows(rows, advisory).rules] == ["every case passes"]
 
 
 def test_a_file_in_which_an_undecided_rule_gives_no_reason_is_no_pass():
-    decision = decided("P P")
+    decision = decide_rows("P P")
     assert is_consistent(decision)
     undecided = replace(decision.rules[0], outcome=E, reason="")
     assert not is_consistent(replace(decision, rules=(undecided,)))

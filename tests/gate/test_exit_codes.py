@@ -8,7 +8,7 @@ import yaml
 from gradegate.gate.exit_codes import exit_code
 from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
-from support.decided import decided
+from support.decided import decide_rows
 from support.each import each
 
 
@@ -30,7 +30,7 @@ from support.each import each
     ],
 )
 def test_each_decision_has_its_exit_code(outcome, setup, interrupted, code):
-    decision = replace(decided("P"), outcome=GateOutcome(outcome), setup=setup, run=RunResult((), interrupted=interrupted))
+    decision = replace(decide_rows("P"), outcome=GateOutcome(outcome), setup=setup, run=RunResult((), interrupted=interrupted))
     assert exit_code(decision) == code
 
 

@@ -12,7 +12,7 @@ from gradegate.core.usage import Usage
 from gradegate.gate import grader_drift
 from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
 from gradegate.results.grades import Outcome
-from support.decided import E, F, P, decided, grade, row
+from support.decided import E, F, P, decide_rows, grade, row
 from support.each import each
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
@@ -129,7 +129,7 @@ def test_a_grader_that_moved_decides_no_blocking_rule(
     rows: list[object], rule: Rule, lenient: int, undone: bool, expected: Outcome
 ) -> None:
     checks = () if undone else (GraderCheck("m", 10, 5, 0.001, moved=True, lenient=lenient), GraderCheck("n", 10, 10, 1.0))
-    found = decided(rows, rule, labels=LabelsReport(moved=not undone, graders=checks, undone=undone, agreement=0.95)).rules[0]
+    found = decide_rows(rows, rule, labels=LabelsReport(moved=not undone, graders=checks, undone=undone, agreement=0.95)).rules[0]
     assert found.outcome is expected
 
 
@@ -140,9 +140,9 @@ def test_a_rule_names_the_first_grader_that_leaves_it_undecided() -> None:
         GraderCheck("o", 10, 5, 0.001, moved=True, lenient=2),
     )
     report = LabelsReport(moved=True, graders=checks, agreement=0.95)
-    found = decided([graded(P), graded(P, "n"), graded(P, "o")], RATE, labels=report).rules[0]
+    found = decide_rows([graded(P), graded(P, "n"), graded(P, "o")], RATE, labels=report).rules[0]
     assert found.reason.startswith("the grader n moved")
-    ended = decided([graded(F)], RATE, labels=LabelsReport(undone=True)).rules[0]
+    ended = decide_rows([graded(F)], RATE, labels=LabelsReport(undone=True)).rules[0]
     assert ended.reason.startswith("the run ended before the labelled outputs were graded")
 
 
@@ -151,4 +151,4 @@ def test_a_moved_grader_is_forgiven_by_the_threshold_of_a_case() -> None:
     for threshold, expected in ((0.5, E), (0.51, F)):
         case = row(grade(F, model="m"), grade(F, model="n"), threshold=threshold)
         report = LabelsReport(moved=True, graders=(GraderCheck("m", 10, 5, 0.001, moved=True),), agreement=0.95)
-        assert decided([case], Rule("every", every_case=True, suite="s"), labels=report).rules[0].outcome is expected, threshold
+        assert decide_rows([case], Rule("every", every_case=True, suite="s"), labels=report).rules[0].outcome is expected, threshold

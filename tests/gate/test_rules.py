@@ -7,7 +7,7 @@ from gradegate.results.grades import Vote
 from gradegate.results.history import PastVotes
 from gradegate.results.run_result import Counts, RunResult
 from gradegate.structs import replace
-from support.decided import E, F, P, grade, made, row, ruled
+from support.decided import E, F, P, apply_one_rule, grade, make_rows, row
 from support.each import each
 
 
@@ -44,19 +44,19 @@ def test_what_a_rule_says_by_counts_alone(keys, passed, failed, expected):
     ],
 )
 def test_a_rule_counts_cases_by_the_assertions_that_it_selects(rows, keys, counts):
-    found = ruled(rows, min_pass_rate=0.8, **keys)
+    found = apply_one_rule(rows, min_pass_rate=0.8, **keys)
     assert (found.passed, found.failed, found.errored) == counts
 
 
 def test_a_share_of_cases_is_missed_where_that_of_assertions_would_be_met():
-    assert ruled("PF FP PP PP PP", min_pass_rate=0.8).outcome is F
-    assert ruled("PF PP PP PP PP", min_pass_rate=0.8).outcome is P  # 4 of 5: met at equality
+    assert apply_one_rule("PF FP PP PP PP", min_pass_rate=0.8).outcome is F
+    assert apply_one_rule("PF PP PP PP PP", min_pass_rate=0.8).outcome is P  # 4 of 5: met at equality
 
 
 @each(("select", "outcome"), [({}, P), ({"assertion": "*"}, P), ({"provider": "*"}, P), ({"metric": "a"}, P), ({"metric": "b"}, F)])
 def test_a_threshold_of_a_case_decides_for_a_rule_that_looks_at_all_that_counts_in_it(select, outcome):
-    rows = [*made("P@aF@b" if select == {"metric": "b"} else "P@aF@a", threshold=0.4, outcome=P), *made("P@bP@a")]
-    assert ruled(rows, min_pass_rate=1.0, select=Select(**select)).outcome is outcome
+    rows = [*make_rows("P@aF@b" if select == {"metric": "b"} else "P@aF@a", threshold=0.4, outcome=P), *make_rows("P@bP@a")]
+    assert apply_one_rule(rows, min_pass_rate=1.0, select=Select(**select)).outcome is outcome
 
 
 @each(
@@ -75,30 +75,30 @@ def test_a_threshold_of_a_case_decides_for_a_rule_that_looks_at_all_that_counts_
     ],
 )
 def test_the_first_reason_that_leaves_a_rule_undecided_is_said_and_every_missed_limit(rows, keys, outcome, reason):
-    found = ruled(rows, **keys)
+    found = apply_one_rule(rows, **keys)
     assert (found.outcome, found.reason) == (outcome, reason)
 
 
 def test_a_mean_by_metric_falls_back_to_the_type_of_an_assertion():
     rows = "P=1.0@a P=1.0@a P=0.5@a F=0.0"  # metric a: 2.5 of 3; contains: 0
-    assert ruled(rows, min_score=0.1).score == 0.625
-    assert ruled(rows, min_score=0.1, by_metric=True).score == (2.5 / 3) / 2
+    assert apply_one_rule(rows, min_score=0.1).score == 0.625
+    assert apply_one_rule(rows, min_score=0.1, by_metric=True).score == (2.5 / 3) / 2
 
 
 def test_the_mean_score_is_of_as_many_runs_as_the_rule_asks_for():
     needs = CaseRuns(Runs(3, 1), plain=3)
-    rows = [replace(it, needs=needs, run=number, key=b"k") for number, it in enumerate(made("P=1.0 P=0.5 P=0.0"), 1)]
-    assert ruled(rows, min_score=0.1, runs=Runs(3, 1)).score == 0.5
-    assert ruled(rows, min_score=0.1, runs=Runs(2, 1)).score == 0.75
-    assert ruled(rows, min_score=0.1, runs=Runs(1, 1)).score == 1.0
+    rows = [replace(it, needs=needs, run=number, key=b"k") for number, it in enumerate(make_rows("P=1.0 P=0.5 P=0.0"), 1)]
+    assert apply_one_rule(rows, min_score=0.1, runs=Runs(3, 1)).score == 0.5
+    assert apply_one_rule(rows, min_score=0.1, runs=Runs(2, 1)).score == 0.75
+    assert apply_one_rule(rows, min_score=0.1, runs=Runs(1, 1)).score == 1.0
 
 
 def test_a_rule_says_what_the_runs_of_its_cases_are_held_to():
     needs = CaseRuns(Runs(3, 2))
-    rows = [replace(it, needs=needs, run=number, key=b"k") for number, it in enumerate(made("P F P"), 1)]
-    assert ruled(rows, runs=Runs(3, 2), min_pass_rate=1).reason == "pass rate 100%, at least 100%, a case by at least 2 of 3 runs"
-    assert ruled(rows, every_case=True, runs=Runs(3, 2)).reason == "1 of 1 case passed at least 2 of 3 runs"
-    assert ruled(rows, every_case=True, runs=Runs(3, 3)).reason == "0 of 1 case passed at least 3 of 3 runs; 1 failure"
+    rows = [replace(it, needs=needs, run=number, key=b"k") for number, it in enumerate(make_rows("P F P"), 1)]
+    assert apply_one_rule(rows, runs=Runs(3, 2), min_pass_rate=1).reason == "pass rate 100%, at least 100%, a case by at least 2 of 3 runs"
+    assert apply_one_rule(rows, every_case=True, runs=Runs(3, 2)).reason == "1 of 1 case passed at least 2 of 3 runs"
+    assert apply_one_rule(rows, every_case=True, runs=Runs(3, 3)).reason == "0 of 1 case passed at least 3 of 3 runs; 1 failure"
 
 
 CONFIRMED = grade(F, confirmed=True, votes=(Vote(F), Vote(F)))
@@ -161,7 +161,7 @@ def test_how_many_were_overturned_or_left_undone():
     ],
 )
 def test_failures_that_were_not_re_asked_are_counted(status, reask, missed, expected):
-    rows = [row(grade(F, status=status, unconfirmed=True)), *made("P F")]
+    rows = [row(grade(F, status=status, unconfirmed=True)), *make_rows("P F")]
     assert note_on_not_reasked(RunResult(tuple(rows), reask=reask), missed) == expected
 
 
@@ -179,5 +179,5 @@ def test_a_case_that_also_fails_for_certain_was_not_spared():
 
 
 def test_every_case_of_a_config_without_a_gate_block_is_counted_by_its_outcome():
-    assert ruled([row(grade(F), outcome=P)], every_case=True).outcome is P
-    assert ruled("E", every_case=True).reason == "no case could be graded"
+    assert apply_one_rule([row(grade(F), outcome=P)], every_case=True).outcome is P
+    assert apply_one_rule("E", every_case=True).reason == "no case could be graded"

@@ -30,7 +30,7 @@ def step(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.M
     return made
 
 
-def ran(step: Step, llm: FakeLlm, answer: str, environ: dict[str, str] | None = None, **inputs: str) -> None:
+def run_step(step: Step, llm: FakeLlm, answer: str, environ: dict[str, str] | None = None, **inputs: str) -> None:
     """One step of a job; the answer `fine` passes, any other blocks."""
     llm.reply = lambda path, body: answer
     before, step.environ = step.environ, {**step.environ, **(environ or {})}
@@ -76,37 +76,37 @@ def test_neither_of_two_gates_takes_the_comment_of_the_other(step: Step, github:
     github.comments.clear()
     first, its_inputs, second, other_inputs, shown = TWO[name]
     for number in ("5", "6"):
-        ran(step, llm, "bad", {**first, "GITHUB_RUN_ID": number}, **its_inputs)
-        ran(step, llm, "fine", {**second, "GITHUB_RUN_ID": number}, **other_inputs)
+        run_step(step, llm, "bad", {**first, "GITHUB_RUN_ID": number}, **its_inputs)
+        run_step(step, llm, "fine", {**second, "GITHUB_RUN_ID": number}, **other_inputs)
         assert sorted(heads(github)) == sorted([f"BLOCKED {shown[0]}", f"PASSED {shown[1]}"]), number
         assert all(f"run={number} " in comment["body"] for comment in github.comments)
 
 
 def test_a_job_that_runs_again_finds_its_comment(step: Step, github: FakeGitHub, llm: FakeLlm) -> None:
-    ran(step, llm, "bad", {"GITHUB_RUN_ATTEMPT": "1"})
-    ran(step, llm, "fine", {"GITHUB_RUN_ATTEMPT": "2"})
+    run_step(step, llm, "bad", {"GITHUB_RUN_ATTEMPT": "1"})
+    run_step(step, llm, "fine", {"GITHUB_RUN_ATTEMPT": "2"})
     assert heads(github) == ["PASSED gate"]
 
 
 def test_of_two_with_one_key_the_one_that_runs_again_leaves_the_others_comment(step: Step, github: FakeGitHub, llm: FakeLlm) -> None:
     for answer in ("bad", "fine"):
-        ran(step, llm, answer, {"GITHUB_RUN_ATTEMPT": "1"})
-    ran(step, llm, "fine", {"GITHUB_RUN_ATTEMPT": "2"})
+        run_step(step, llm, answer, {"GITHUB_RUN_ATTEMPT": "1"})
+    run_step(step, llm, "fine", {"GITHUB_RUN_ATTEMPT": "2"})
     assert heads(github) == ["BLOCKED gate", "PASSED gate", "PASSED gate"]
-    ran(step, llm, "fine", {"GITHUB_RUN_ID": "4712"})  # of what an older run left, nothing stays
+    run_step(step, llm, "fine", {"GITHUB_RUN_ID": "4712"})  # of what an older run left, nothing stays
     assert heads(github) == ["PASSED gate"]
 
 
 @each("text", ["[" * 3000, '{"a": ' + "[" * 3000 + "]" * 3000 + "}", "[]", "[1]", "1", "null", '"a"', "{"])
 def test_a_matrix_that_cannot_be_read_names_no_gate(step: Step, github: FakeGitHub, llm: FakeLlm, text: str) -> None:
     github.comments.clear()
-    ran(step, llm, "fine", {"GRADEGATE_MATRIX": text})
+    run_step(step, llm, "fine", {"GRADEGATE_MATRIX": text})
     assert heads(github) == ["PASSED gate"]
 
 
 def test_the_order_of_the_configs_and_of_the_matrix_does_not_matter(step: Step, github: FakeGitHub, llm: FakeLlm) -> None:
-    ran(step, llm, "bad", matrix(a=1, b=2), config="promptfooconfig.yaml\nother.yaml")
-    ran(step, llm, "fine", {**matrix(b=2, a=1), "GITHUB_RUN_ID": "4712"}, config="./other.yaml\npromptfooconfig.yaml")
+    run_step(step, llm, "bad", matrix(a=1, b=2), config="promptfooconfig.yaml\nother.yaml")
+    run_step(step, llm, "fine", {**matrix(b=2, a=1), "GITHUB_RUN_ID": "4712"}, config="./other.yaml\npromptfooconfig.yaml")
     assert heads(github) == ["PASSED gate (2, 1)"]
 
 
@@ -115,8 +115,8 @@ def test_the_comment_of_an_earlier_release_is_updated_in_place(step: Step, githu
     github.comments.clear()
     github.add(BOT, f"{former}\nblocked", "Bot")
     number = github.comments[0]["id"]
-    ran(step, llm, "fine", {"GITHUB_JOB": "a"})
-    ran(step, llm, "bad", {"GITHUB_JOB": "b"})
+    run_step(step, llm, "fine", {"GITHUB_JOB": "a"})
+    run_step(step, llm, "bad", {"GITHUB_JOB": "b"})
     assert heads(github) == ["PASSED a", "BLOCKED b"]
     assert github.comments[0]["id"] == number
 
@@ -124,10 +124,10 @@ def test_the_comment_of_an_earlier_release_is_updated_in_place(step: Step, githu
 def test_the_comment_of_an_earlier_release_that_still_runs_is_left_to_it(step: Step, github: FakeGitHub, llm: FakeLlm) -> None:
     own = f"{Stamp(run=4711, attempt=1).line}\nof the other step"
     github.add(BOT, own, "Bot")
-    ran(step, llm, "fine")
+    run_step(step, llm, "fine")
     assert github.comments[0]["body"] == own
     assert len(github.comments) == 2
     # With a key of its own there never was another one.
     github.comments[:] = github.comments[:1]
-    ran(step, llm, "fine", {"GITHUB_RUN_ID": "4712"}, comment_key="k")
+    run_step(step, llm, "fine", {"GITHUB_RUN_ID": "4712"}, comment_key="k")
     assert github.comments[0]["body"] == own

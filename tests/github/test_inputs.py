@@ -16,7 +16,7 @@ from support.fake_llm import FakeLlm
 from support.runner import read_outputs
 
 
-def said(**inputs: str) -> list[str]:
+def input_mistakes(**inputs: str) -> list[str]:
     """The mistakes of inputs, spelled with underscores here and with hyphens for the runner."""
     environ = {f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items()}
     return [str(mistake) for mistake in settings_from_inputs(environ, Path()).mistakes]
@@ -25,7 +25,7 @@ def said(**inputs: str) -> list[str]:
 @pytest.mark.parametrize(("name", "cure"), table(__file__, "an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty"))
 @pytest.mark.parametrize("value", ["", "x", "true"])
 def test_an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty(name: str, cure: str, value: str) -> None:
-    assert said(**{name: value}) == [f"there is no input `{name.replace('_', '-')}` -> {cure}"]
+    assert input_mistakes(**{name: value}) == [f"there is no input `{name.replace('_', '-')}` -> {cure}"]
 
 
 @given(st.from_regex(r"\A[a-z][a-z0-9-]{0,20}\Z"))
@@ -59,7 +59,7 @@ def test_a_label_for_approval_implies_that_a_weaker_gate_blocks() -> None:
 
 @pytest.mark.parametrize("name", ["config", "github_token", "allow_exec", "output"])
 def test_an_expression_that_nobody_filled_in_is_a_mistake_and_is_not_quoted(name: str) -> None:
-    (mistake,) = said(**{name: "a ${{ secrets.OPENAI_API_KEY }}"})
+    (mistake,) = input_mistakes(**{name: "a ${{ secrets.OPENAI_API_KEY }}"})
     assert mistake.startswith(f"the input `{name.replace('_', '-')}` contains an expression that was not evaluated -> ")
     assert "OPENAI_API_KEY" not in mistake
 

@@ -62,7 +62,7 @@ def test_a_path_that_can_match_nothing_is_a_mistake(job: Job, path: str) -> None
 @each("path", ["scr/**", "src/*.ts", "'src/**'", "- src/**", "src/**, app/**", "src/app.py/x", "lib"])
 def test_a_path_that_no_file_has_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], path: str) -> None:
     assert job.ran("README.md", paths=f"src/**\n{path}")
-    assert f"the input `paths` has {path}, which matches no file of the commit" in said(job, capsys)
+    assert f"the input `paths` has {path}, which matches no file of the commit" in find_reason(job, capsys)
 
 
 @each("path", ["src", "src/", "src/*", "**/app.py", "*/*.py", "**/*.py", "src/app.py"])
@@ -74,7 +74,7 @@ def test_folders_that_a_clone_left_out_run_everything(job: Job, capsys: pytest.C
     tree = job.git("rev-parse", "HEAD:src")
     (job.root / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
     assert job.ran("README.md", paths="src/**")
-    assert "not all folders of the commit" in said(job, capsys)
+    assert "not all folders of the commit" in find_reason(job, capsys)
 
 
 def test_a_folder_that_the_pull_request_deletes_is_a_change(job: Job) -> None:
@@ -88,7 +88,7 @@ def test_paths_without_the_filter_are_a_mistake(job: Job) -> None:
 # --- what cannot be told runs everything ------------------------------------------------------------------------
 
 
-def said(job: Job, capsys: pytest.CaptureFixture[str]) -> str:
+def find_reason(job: Job, capsys: pytest.CaptureFixture[str]) -> str:
     out = capsys.readouterr().out
     return next(line for line in out.splitlines() if line.startswith("Everything runs"))
 
@@ -105,21 +105,21 @@ def test_every_page_of_the_list_is_read(job: Job) -> None:
 def test_more_files_than_github_lists_run_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert not job.ran(*(f"docs/{number}.md" for number in range(3000)))
     assert job.ran(*(f"docs/{number}.md" for number in range(3001)))
-    assert "3,000 of the 3,001 changed files" in said(job, capsys)
+    assert "3,000 of the 3,001 changed files" in find_reason(job, capsys)
 
 
 @each("side", ["head", "base"])
 def test_a_pull_request_that_has_moved_on_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], side: str) -> None:
     job.github.pull[side] = {"sha": "e" * 40, "ref": "next"}
     assert job.ran("README.md")
-    assert "has new commits" in said(job, capsys)
+    assert "has new commits" in find_reason(job, capsys)
 
 
 @each("status", [403, 404, 401])
 def test_a_list_that_may_not_be_read_runs_everything(job: Job, capsys: pytest.CaptureFixture[str], status: int) -> None:
     job.github.trouble("GET", status, path="/files")
     assert job.ran("README.md")
-    assert "cannot be read" in said(job, capsys)
+    assert "cannot be read" in find_reason(job, capsys)
 
 
 @pytest.mark.parametrize("answer", ["{}", "[{}]", "[1]", "null", '"x"'])
@@ -136,37 +136,37 @@ def test_events_without_a_pull_request_run_everything(job: Job, capsys: pytest.C
     job.payload = pull_request() if event == "x" else {"pull_request": job.payload["pull_request"]}
     code, _ = job.run(event)
     assert (code, len(job.llm.requests)) == (0, 1)
-    assert "is not about the head of a pull request" in said(job, capsys)
+    assert "is not about the head of a pull request" in find_reason(job, capsys)
 
 
 def test_a_file_that_an_earlier_step_made_or_changed_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     (job.root / "evals" / "prompts" / "v1.txt").write_text("made by a step")
     assert job.ran("README.md")
-    assert ".txt differs from the commit" in said(job, capsys)
+    assert ".txt differs from the commit" in find_reason(job, capsys)
 
 
 def test_a_name_that_github_cannot_list_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     (job.root / "evals" / "cases" / os.fsdecode(b"\xff.yaml")).write_text(CASE)
     job.commit()
     assert job.ran("README.md")
-    assert "is not UTF-8" in said(job, capsys)
+    assert "is not UTF-8" in find_reason(job, capsys)
 
 
 def test_another_commit_than_that_of_the_event_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     job.git("commit", "-q", "--allow-empty", "-m", "another")
     assert job.ran("README.md")
-    assert "not at the commit of the event" in said(job, capsys)
+    assert "not at the commit of the event" in find_reason(job, capsys)
 
 
 def test_without_a_token_everything_is_run(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.ran("README.md", github_token="")
-    assert "github-token" in said(job, capsys)
+    assert "github-token" in find_reason(job, capsys)
 
 
 def test_an_action_of_the_pull_request_itself_runs_everything(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     job.environ["GITHUB_ACTION_PATH"] = str(job.root)
     assert job.ran("README.md")
-    assert "the action itself" in said(job, capsys)
+    assert "the action itself" in find_reason(job, capsys)
 
 
 def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +176,7 @@ def test_an_application_runs_unless_its_files_are_named(job: Job, capsys: pytest
     host = job.llm.base.partition("//")[2].partition("/")[0]
     job.github.changes("README.md")
     job.run(allowed_hosts=host, paths="")
-    assert "is an application with files that are not known" in said(job, capsys)
+    assert "is an application with files that are not known" in find_reason(job, capsys)
     asked = len(job.llm.requests)
     assert asked
     assert job.run(allowed_hosts=host, paths="src/**")[1]["passed"] == "0"

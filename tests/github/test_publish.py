@@ -23,7 +23,7 @@ from support.each import each, table
 from support.fake_github import FakeGitHub, Token, serve
 from support.job import Job
 from support.outputs import OUTPUTS
-from support.runner import commands, read_outputs, read_summary, shown
+from support.runner import commands, read_outputs, read_summary, shown_annotations
 
 EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo-org/octo-repo", "octo-org/octo-repo")
 DOCUMENTS = (
@@ -91,7 +91,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
-    (line,) = shown(stage.log)
+    (line,) = shown_annotations(stage.log)
     assert (line.name, line.data, line.properties) == ("error", "wrong answer", {"file": "evals.yaml", "line": "3"})
     assert stage.outputs == returned
     assert returned == {
@@ -112,7 +112,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
 def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
     text = "".join(workflow_command("warning", f"case {i}") + "\n" for i in range(10))
     publish_decision(stage.step(token=""), decision(), [Annotations((text,)), DOCUMENTS[0]], [])
-    assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
+    assert [c.data for c in shown_annotations(stage.log)] == [f"case {i}" for i in range(10)]
     assert len(stage.warnings) == 11
 
 
@@ -263,7 +263,7 @@ def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) ->
     outputs = publish_mistakes(stage.step(comment="failures"), error)
     assert outputs == stage.outputs
     assert outputs == {"decision": "mistake", "comment-url": stage.fake.comments[0]["html_url"]}
-    found = shown(stage.log)
+    found = shown_annotations(stage.log)
     assert [c.properties for c in found] == [{"file": "evals.yaml", "line": "3"}, {"file": "b.yaml"}, {}]
     assert found[0].data == "no such type `relevance` ``` -> use answer-relevance"
     (comment,) = stage.fake.comments
@@ -279,7 +279,7 @@ def test_who_gets_no_secrets_is_told_so(stage: Stage, actor: str, head: str, who
     publish_mistakes(replace(stage.step(), event=event), ConfigError(Mistake("OPENAI_API_KEY is not set")))
     said = f"This pull request comes from {whose}: GitHub gives its workflow no secrets"
     assert said in stage.summary
-    assert [c.name for c in shown(stage.log) if said in c.data] == ["notice"]
+    assert [c.name for c in shown_annotations(stage.log) if said in c.data] == ["notice"]
     publish_mistakes(stage.step(), ConfigError(Mistake("x")))
     assert stage.summary.count("GitHub gives its workflow no secrets") == 1
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradegate.github.step_files import SUMMARY_LIMIT, append_summary, format_outputs, split_outputs, write_outputs
 from support.each import each, table
-from support.runner import FailedStep, commands, read_outputs, read_summary, shown
+from support.runner import FailedStep, commands, read_outputs, read_summary, shown_annotations
 
 NASTY = ["x\nEOF\noutcome=pass", "a=b", "a<<b", "", "\r\n", "no newline", "<<", "gradegate_", "\n\n", "{{x}}"]
 
@@ -105,7 +105,7 @@ def test_the_oracle_obeys_stop_commands_fails_the_step_and_counts_to_ten() -> No
     assert [c.name for c in commands(log)] == ["stop-commands", "tok", "error"]
     with pytest.raises(FailedStep, match="set-env"):
         commands("::set-env name=A::b")
-    assert len(shown("::error::x\n" * 12 + "::notice::y\n")) == 11
+    assert len(shown_annotations("::error::x\n" * 12 + "::notice::y\n")) == 11
 
 
 @each("text", ["plain", "<<x", "a<<", "=v", "a<<EOF\nv\n", "a<<EOF\nv\nEOF \n"])

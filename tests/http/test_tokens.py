@@ -119,12 +119,12 @@ def test_one_that_was_accepted_may_be_replaced_and_another_not():
     token = MintedToken(Mint(Token("first-token", LONG), Token("second-token", LONG)))
     assert token.take_token() == "first-token"
     first, second = bearer_header("first-token"), bearer_header("second-token")
-    assert not token.may_renew(first)
+    assert not token.discard_refused(first)
     token.record_success(first)
-    assert token.may_renew(first)
+    assert token.discard_refused(first)
     assert token.take_token() == "second-token"
-    assert token.may_renew(first)  # of another thread: the next one is there already
-    assert not token.may_renew(second)
+    assert token.discard_refused(first)  # of another thread: the next one is there already
+    assert not token.discard_refused(second)
 
 
 def test_an_account_has_one_token_whoever_asks():

@@ -57,7 +57,7 @@ def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
     assert asserted(job)[0].key.hex().startswith(KEY)
 
 
-def beside(tmp_path, config):
+def compare_definitions(tmp_path, config):
     """The job of the config and that of another one, and for each assertion whether its definition is the same."""
     (before,), (after,) = planned(tmp_path), planned(tmp_path, config)
     return before, after, [old.definition == new.definition for old, new in zip(asserted(before), asserted(after), strict=True)]
@@ -71,14 +71,14 @@ def test_what_pull_requests_change_is_in_neither(tmp_path, edit):
 
 @each("edit", table(__file__, "what_a_case_gives_defines_it_and_its_assertions"))
 def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, edit):
-    before, after, same = beside(tmp_path, edited(edit))
+    before, after, same = compare_definitions(tmp_path, edited(edit))
     assert answer_key(before) == answer_key(after)
     assert (before.definition == after.definition, any(same)) == (False, False)
 
 
 @each("assertion", table(__file__, "what_is_asserted_defines_it_alone"))
 def test_what_is_asserted_defines_it_alone(tmp_path, assertion):
-    before, after, same = beside(tmp_path, changed(**{"assert": [assertion, *CONFIG["tests"][0]["assert"][1:]]}))
+    before, after, same = compare_definitions(tmp_path, changed(**{"assert": [assertion, *CONFIG["tests"][0]["assert"][1:]]}))
     assert same == [False, True, True, True, True]
     assert [it.key for it in asserted(before)] == [it.key for it in asserted(after)]
 
@@ -86,7 +86,7 @@ def test_what_is_asserted_defines_it_alone(tmp_path, assertion):
 def test_a_member_defines_its_set(tmp_path):
     members = [{"type": "contains", "value": "z"}, {"type": "icontains", "value": "y"}]
     edited = changed(**{"assert": [*CONFIG["tests"][0]["assert"][:2], {"type": "assert-set", "assert": members}]})
-    assert beside(tmp_path, edited)[2] == [True, True, False, False, True]
+    assert compare_definitions(tmp_path, edited)[2] == [True, True, False, False, True]
 
 
 def test_answers_differ_by_case_target_label_and_repetition(tmp_path):

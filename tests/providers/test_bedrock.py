@@ -18,7 +18,7 @@ from support import clouds as fake
 from support.clouds import Seen, world
 from support.each import table
 from support.exchanges import exchanges
-from support.vendors import converse, made
+from support.vendors import build_body, converse
 
 YES = converse({"text": "yes"})
 AWS = {"AWS_ACCESS_KEY_ID": "AKIA-1", "AWS_SECRET_ACCESS_KEY": "secret-canary-0123456789", "AWS_SESSION_TOKEN": "session-canary-012345"}  # fmt: skip
@@ -44,7 +44,7 @@ test_an_exchange = exchanges(__file__, held=serialized)
 
 def test_the_answers_are_those_of_the_vendors_parser():
     for answer, *_ in table(__file__, "exchanges")["an answer is read"]["rows"]:
-        body = made(answer)
+        body = build_body(answer)
         raw = {"status_code": 200, "headers": {}, "body": json.dumps(body).encode()}
         parsed = create_parser("rest-json").parse(raw, model().output_shape)
         assert {name: parsed[name] for name in ("output", "stopReason", "usage", "metrics")} == body

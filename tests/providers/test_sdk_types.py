@@ -15,7 +15,7 @@ from gradegate.providers.api.anthropic_messages import MESSAGE_FORM
 from gradegate.providers.api.chat_api import vendor_schema
 from support import vendors
 from support.fake_llm import FakeLlm
-from support.vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
+from support.vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, make_message, ollama, output_text, responses
 
 pytestmark = pytest.mark.slow  # the SDKs take seconds to import
 TALK = (("system", "Be brief."), Message("user", "what?", (PIXEL,)), ("assistant", "a dot"), ("user", "sure?"))
@@ -39,7 +39,7 @@ def test_openai(llm: FakeLlm):
     assert not set(body) - set(Chat.__annotations__ | openai.chat.completion_create_params.CompletionCreateParamsBase.__annotations__)
     TypeAdapter(Chat).validate_python(body)
     openai.chat.ChatCompletion.model_validate(CHAT, strict=True)
-    answer = responses(vendors.THOUGHT, said(output_text("yes")))
+    answer = responses(vendors.THOUGHT, make_message(output_text("yes")))
     body = sent(llm, "openai:responses:gpt-4o", answer, max_output_tokens=5)
     TypeAdapter(Ask).validate_python(body)
     assert Response.model_validate(answer).output_text == "yes"
@@ -175,7 +175,7 @@ def test_the_other_ways_to_ask_for_json(llm: FakeLlm):
 
     answers = {
         "openai:chat:gpt-4o": (Chat, CHAT, "json_schema"),
-        "openai:responses:gpt-4o": (Ask, responses(said(output_text("yes"))), "json_schema"),
+        "openai:responses:gpt-4o": (Ask, responses(make_message(output_text("yes"))), "json_schema"),
         "anthropic:claude-opus-5-5": (Claude, claude({"type": "text", "text": "yes"}), "output_config"),
     }
     for provider_id, (form, answer, refused) in answers.items():

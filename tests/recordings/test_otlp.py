@@ -8,7 +8,7 @@ from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.recordings.parsing.reader import load_recordings
 from support.answered import cases, config, jsonl
-from support.traces import genai, span, traced
+from support.traces import genai, make_trace, span
 
 NEVER = {"type": "not-trajectory:tool-used", "value": "refund"}
 ASKED = {"vars": {"q": "Is it open?"}, "assert": [NEVER]}
@@ -41,13 +41,13 @@ def outcome(ran):
 
 
 def test_without_a_call_anywhere_none_was_made(grade):
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, {"http.url": "/"}, parent=1))]])) == "pass"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, {"http.url": "/"}, parent=1))]])) == "pass"
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_spans_of_one_trace_may_stand_in_several_files(grade, swapped):
     def make(case):
-        files = [[traced(root(case))], [traced(span(2, TOOL, parent=1))]]
+        files = [[make_trace(root(case))], [make_trace(span(2, TOOL, parent=1))]]
         return files[::-1] if swapped else files
 
     assert outcome(grade(make)) == "fail"
@@ -59,7 +59,7 @@ def test_ids_are_equal_in_either_case(grade):
         for it in (one, two):
             it["traceId"] = "ab" * 16
         two |= {"traceId": "AB" * 16, "parentSpanId": two["parentSpanId"].upper()}
-        return [[traced(one), traced(two)]]
+        return [[make_trace(one), make_trace(two)]]
 
     assert outcome(grade(make)) == "fail"
 
@@ -99,7 +99,7 @@ LOST = [
 
 @pytest.mark.parametrize(("spans", "said"), [it[1:] for it in LOST], ids=[it[0] for it in LOST])
 def test_what_may_hide_a_call_leaves_the_calls_unknown(grade, spans, said):
-    ran = grade(lambda case: [[traced(root(case), *spans)]])
+    ran = grade(lambda case: [[make_trace(root(case), *spans)]])
     assert outcome(ran) == "error"
     assert said in ran.grades[0]["reason"]
 
@@ -110,11 +110,11 @@ def parts(*listed):
 
 def test_parts_that_are_not_known_may_be_calls(grade):
     call = {"type": "vendor_tool", "name": "refund"}
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, parts(call), parent=1))]])) == "error"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, parts(call), parent=1))]])) == "error"
     typeless = {"type": "", "name": "refund"}
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, parts(typeless, call), parent=1))]])) == "error"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, parts(typeless, call), parent=1))]])) == "error"
     nameless = {"type": "tool_call", "arguments": {}}
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, parts(nameless), parent=1))]])) == "error"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, parts(nameless), parent=1))]])) == "error"
 
 
 FORMS = [
@@ -135,17 +135,17 @@ FORMS = [
 
 @pytest.mark.parametrize("attributes", FORMS)
 def test_calls_of_every_convention_are_read(grade, attributes):
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, attributes, parent=1))]])) == "fail"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, attributes, parent=1))]])) == "fail"
 
 
 @pytest.mark.parametrize("name", ["execute_tool refund", "tools/call refund"])
 def test_the_name_of_a_span_names_its_tool(grade, name):
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, {}, parent=1) | {"name": name})]])) == "fail"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, {}, parent=1) | {"name": name})]])) == "fail"
 
 
 def test_an_event_that_tells_of_no_call_hides_none(grade):
     said = told("gen_ai.choice", message='{"content": "hi"}', finish_reason="stop")
-    assert outcome(grade(lambda case: [[traced(root(case), said)]])) == "pass"
+    assert outcome(grade(lambda case: [[make_trace(root(case), said)]])) == "pass"
 
 
 def test_calls_before_the_question_are_none_of_the_answer(grade):
@@ -154,34 +154,34 @@ def test_calls_before_the_question_are_none_of_the_answer(grade):
         {"role": "user", "parts": [{"type": "text", "content": "and now?"}]},
     ]
     heard = {"gen_ai.input.messages": json.dumps(history)}
-    assert outcome(grade(lambda case: [[traced(root(case), span(2, heard, parent=1))]])) == "pass"
+    assert outcome(grade(lambda case: [[make_trace(root(case), span(2, heard, parent=1))]])) == "pass"
 
 
 def test_a_tool_that_no_message_asked_for_is_a_call(grade):
     asked = parts({"type": "tool_call", "id": "1", "name": "look", "arguments": {}})
     spans = [span(2, asked, parent=1), span(3, TOOL, parent=1)]
-    assert outcome(grade(lambda case: [[traced(root(case), *spans)]])) == "fail"
+    assert outcome(grade(lambda case: [[make_trace(root(case), *spans)]])) == "fail"
 
 
 def test_what_lies_above_a_case_may_have_a_parent_elsewhere(grade):
     above = span(5, {"input.value": "the whole batch"}, parent=9)
-    assert outcome(grade(lambda case: [[traced(root(case, parent=5), above)]])) == "pass"
+    assert outcome(grade(lambda case: [[make_trace(root(case, parent=5), above)]])) == "pass"
 
 
 def test_a_span_that_was_written_twice_is_one(grade, gate):
     def make(case):
         tool = parts({"type": "tool_call", "name": "refund", "arguments": {}})
-        return [[traced(root(case), span(2, tool, parent=1))], [traced(span(2, tool, parent=1))]]
+        return [[make_trace(root(case), span(2, tool, parent=1))], [make_trace(span(2, tool, parent=1))]]
 
     ran = grade(make)
     assert outcome(ran) == "fail"
     assert len(ran.cases[0]["metadata"]["tool_calls"]) == 1
-    other = grade(lambda case: [[traced(root(case), span(2, TOOL, parent=1))], [traced(span(2, {}, parent=1))]])
+    other = grade(lambda case: [[make_trace(root(case), span(2, TOOL, parent=1))], [make_trace(span(2, {}, parent=1))]])
     assert other.code == 2
     assert "1.jsonl:1: the trace has two spans of one id: the other is at 0.jsonl:1" in other.err
 
 
 def test_spans_without_ids_are_spans_of_their_own(tmp_path):
     bare = [span(n, {"gradegate.case": f"c{n}", "output.value": "x"}) | {"spanId": ""} for n in (1, 2)]
-    (tmp_path / "a.jsonl").write_text(jsonl([traced(*bare)]))
+    (tmp_path / "a.jsonl").write_text(jsonl([make_trace(*bare)]))
     assert [it.id for it in load_recordings(Context(Settings(answers=("a.jsonl",), cwd=tmp_path))).answers] == ["c1", "c2"]

@@ -15,7 +15,7 @@ from gradegate.recordings.parsing.reader import load_recordings
 from gradegate.recordings.parsing.recorded_answer import FORMATS
 from support.answered import cases, config, jsonl
 from support.scenes import scenes
-from support.traces import genai, span, traced
+from support.traces import genai, make_trace, span
 
 test_a_scene = scenes(__file__)
 
@@ -204,7 +204,11 @@ def test_spans_are_joined_by_the_attribute_of_their_case(grade):
         first, second = found
         inner = span(2, genai("rewritten question", "hi one"), parent=1)
         other = span(4, genai("x", "hi two", **{"gradegate.case": second["id"]}), trace=2)
-        return [traced(other), traced(span(1, {"gradegate.case": first["id"]})), traced(inner, span(5, {"http.url": "/"}, trace=3))]
+        return [
+            make_trace(other),
+            make_trace(span(1, {"gradegate.case": first["id"]})),
+            make_trace(inner, span(5, {"http.url": "/"}, trace=3)),
+        ]
 
     ran = grade(make)
     assert outcomes(ran) == [("hi one", "pass"), ("hi two", "pass")]
@@ -214,7 +218,7 @@ def test_spans_are_joined_by_the_attribute_of_their_case(grade):
 def test_spans_are_joined_by_the_conversation_or_the_question(grade):
     def make(found):
         named = genai("rewritten", "hi two", **{"gen_ai.conversation.id": found[1]["id"]})
-        return [traced(span(1, genai(QUESTION, "hi one"))), traced(span(2, named, trace=2))]
+        return [make_trace(span(1, genai(QUESTION, "hi one"))), make_trace(span(2, named, trace=2))]
 
     assert outcomes(grade(make)) == [("hi one", "pass"), ("hi two", "pass")]
 
@@ -222,14 +226,14 @@ def test_spans_are_joined_by_the_conversation_or_the_question(grade):
 def test_several_cases_of_one_trace_are_told_apart(grade):
     def make(found):
         each = [span(n + 2, genai("x", f"hi {n}", **{"gradegate.case": case["id"]}), parent=1) for n, case in enumerate(found)]
-        return [traced(span(1, {"input.value": "the whole batch", "output.value": "done"}), *each)]
+        return [make_trace(span(1, {"input.value": "the whole batch", "output.value": "done"}), *each)]
 
     assert outcomes(grade(make)) == [("hi 0", "pass"), ("hi 1", "pass")]
 
 
 def test_openinference_gives_documents_tools_and_cost(tmp_path):
     chain, retriever, model = openinference("asked", "answered")
-    row = traced(span(1, chain), span(2, retriever, parent=1), span(3, model, parent=1))
+    row = make_trace(span(1, chain), span(2, retriever, parent=1), span(3, model, parent=1))
     answer = one(tmp_path, row)
     assert (answer.question.text, answer.output) == ("asked", "answered")
     assert answer.retrieval_context == ("retrieved text",)
@@ -241,7 +245,7 @@ def test_openinference_gives_documents_tools_and_cost(tmp_path):
 def test_genai_gives_tools_and_the_end(tmp_path):
     call = {"type": "tool_call", "id": "c1", "name": "look", "arguments": {"x": 1}}
     said = json.dumps([{"role": "assistant", "parts": [call], "finish_reason": "tool_call"}])
-    answer = one(tmp_path, traced(span(1, {"gen_ai.output.messages": said, "gradegate.case": "a"})))
+    answer = one(tmp_path, make_trace(span(1, {"gen_ai.output.messages": said, "gradegate.case": "a"})))
     assert answer.tool_calls == (CALL,)
     assert answer.finish_reason == "tool_call"
 
@@ -249,7 +253,7 @@ def test_genai_gives_tools_and_the_end(tmp_path):
 def test_a_span_that_failed_is_an_error(grade):
     def make(found):
         failed = span(1, {"gradegate.case": found[0]["id"], "output.value": "hi"}, status={"code": 2, "message": "timed out"})
-        return [traced(failed), traced(span(2, {"gradegate.case": found[1]["id"]}, trace=2))]
+        return [make_trace(failed), make_trace(span(2, {"gradegate.case": found[1]["id"]}, trace=2))]
 
     ran = grade(make)
     assert [case["outcome"] for case in ran.cases] == ["error", "error"]
@@ -259,10 +263,10 @@ def test_a_span_that_failed_is_an_error(grade):
 
 def test_spans_that_lead_in_a_circle_or_a_long_line_are_read(tmp_path):
     circle = [span(1, {"input.value": "a", "output.value": "x"}, parent=2), span(2, {}, parent=1)]
-    assert one(tmp_path, traced(*circle)).output == "x"
+    assert one(tmp_path, make_trace(*circle)).output == "x"
     bare = [{"traceId": "t", "spanId": str(n), "parentSpanId": str(n - 1), "attributes": []} for n in range(30_000)]
     bare[0] = span(0, {"gradegate.case": "a", "output.value": "x"}) | {"traceId": "t", "spanId": "0"}
-    assert one(tmp_path, traced(*bare[::-1])).id == "a"
+    assert one(tmp_path, make_trace(*bare[::-1])).id == "a"
 
 
 # --- which tools were called ------------------------------------------------------------------------------------
@@ -325,7 +329,7 @@ SAMPLES = {
     "openai-batch": batched("a", completion("x")),
     "ragas": {"user_input": "a", "response": "b"},
     "deepeval": golden("a", "b"),
-    "otlp": traced(span(1, genai("a", "b"))),
+    "otlp": make_trace(span(1, genai("a", "b"))),
 }
 
 

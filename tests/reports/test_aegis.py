@@ -45,7 +45,7 @@ def written(*rows: Row, about: Any = None) -> dict[str, Any]:
 
 
 def loaded(decision: Decision) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(samples.rendered("aegis", decision, Links()))
+    found: dict[str, Any] = json.loads(samples.render_report("aegis", decision, Links()))
     assert Run.model_validate(found)
     return found
 
@@ -113,7 +113,7 @@ def test_what_only_our_assertion_is_given_is_no_argument() -> None:
 
 
 def test_other_configs_are_written_as_well() -> None:
-    found = loaded(samples.blocked())
+    found = loaded(samples.blocked_decision())
     assert found["threshold"] is None
     assert found["evaluations"][0]["metric_shortname"]
 

@@ -16,7 +16,7 @@ from gradegate.cli import main as cli
 from gradegate.reports.delivery.report import REPORTS
 from gradegate.results.results_file import load_decision
 from support.fake_llm import serve
-from support.flips import BAD, GOOD, flipping, scripted, suite
+from support.flips import BAD, GOOD, flipping, script_replies, suite
 from support.samples import LINKS
 
 REPORT_FILES = ("junit.xml", "page.html", "agent.md", "results.json")
@@ -135,7 +135,7 @@ def test_all_reports_and_the_exit_code_say_the_same(scripts, rules, data):
             (folder / "base").mkdir()
             (folder / "results.json").rename(folder / "base" / "results.json")
             options = ["--baseline", str(folder / "base")]
-        llm.reply = scripted({number: said + said[-1] * 40 for number, said in enumerate(scripts)})
+        llm.reply = script_replies({number: said + said[-1] * 40 for number, said in enumerate(scripts)})
         compare(folder, run(folder, config, *options))
 
 

@@ -27,7 +27,7 @@ TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_s
 
 
 def written(decision: Decision, name: str = "comment", links: Links = samples.LINKS) -> str:
-    return samples.rendered(name, decision, links)
+    return samples.render_report(name, decision, links)
 
 
 def rendered(text: str) -> ET.Element:
@@ -57,7 +57,9 @@ def filled(text: str) -> Decision:
     texts = {"description": text, "provider": text, "prompt_label": text, "output": text, "prompt": text, "suite": text}
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,))  # type: ignore[arg-type]
     rule = RuleResult(Rule(text, min_pass_rate=0.5), Outcome.FAIL, text, failed=1, pass_rate=0.0)
-    decision = samples.decision(samples.blocked().outcome, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text)
+    decision = samples.decision(
+        samples.blocked_decision().outcome, text, row, rules=(rule,), models=(AskedModel(text, text),), interrupted=text
+    )
     return replace(decision, run=replace(decision.run, notes=(Note(text),)))
 
 
@@ -77,7 +79,7 @@ def test_no_text_changes_the_structure(text: str) -> None:
     assert "<!--" not in page
 
 
-@each("make", [samples.blocked, samples.inconclusive, samples.advisory, samples.passed])
+@each("make", [samples.blocked_decision, samples.inconclusive, samples.advisory, samples.passed_decision])
 def test_the_verdict_stands_first(make: Callable[[], Decision]) -> None:
     decision = make()
     titles = {
@@ -106,7 +108,7 @@ def many(number: int, make: Callable[[], Row], several: bool = True) -> Decision
         made = replace(make(), description=f"case number {n}", case=n)
         reasons = (f"{grade.reason} ({n})" if several else grade.reason for grade in made.grades)
         rows.append(replace(made, grades=tuple(replace(grade, reason=it) for grade, it in zip(made.grades, reasons, strict=True))))
-    return samples.decision(samples.blocked().outcome, "Every case fails.", *rows, rules=(samples.MISSED,))
+    return samples.decision(samples.blocked_decision().outcome, "Every case fails.", *rows, rules=(samples.MISSED,))
 
 
 @each("name", LIMITS)

@@ -63,7 +63,7 @@ HTML = {
 
 
 def rendered(name: str, decision: Decision, links: Links = samples.LINKS) -> str:
-    text = samples.rendered(name, decision, links)
+    text = samples.render_report(name, decision, links)
     assert text == text.encode().decode()  # no lone surrogate
     return text
 

@@ -13,7 +13,7 @@ from support.pages import Page
 
 
 def render(decision: Decision, links: Links = samples.LINKS) -> str:
-    return samples.rendered("html", decision, links)
+    return samples.render_report("html", decision, links)
 
 
 def read(decision: Decision, links: Links = samples.LINKS) -> tuple[str, Page]:
@@ -27,7 +27,7 @@ def cases(page: Page) -> list[dict[str, str | None]]:
     return [attributes for attributes in found if (attributes.get("class") or "").startswith("case ")]
 
 
-@each("make", [samples.odd, samples.blocked, showcase.showcase])
+@each("make", [samples.odd, samples.blocked_decision, showcase.showcase])
 def test_nothing_runs_but_our_script_and_nothing_is_fetched(make) -> None:  # type: ignore[no-untyped-def]
     text, page = read(make())
     names = {name for _, attributes in page.elements for name in attributes}
@@ -69,11 +69,11 @@ def test_a_case_names_by_numbers_what_it_can_be_chosen_by() -> None:
 
 
 def test_the_first_failure_is_unfolded_and_no_case_of_a_run_that_passes() -> None:
-    _, page = read(samples.blocked())
+    _, page = read(samples.blocked_decision())
     assert [it["class"] for it in cases(page)] == [f"case {kind}" for kind in "fail error error error advisory pass".split()]
     assert ["open" in it for it in cases(page)] == [True, False, False, False, False, False]
     assert [it["id"] for it in cases(page)] == [f"case-{number}" for number in (2, 3, 4, 5, 6, 1)]
-    assert ["open" in it for it in cases(read(samples.passed())[1])] == [False, False]
+    assert ["open" in it for it in cases(read(samples.passed_decision())[1])] == [False, False]
 
 
 def test_asks_of_one_kind_are_counted() -> None:

@@ -32,7 +32,7 @@ WATCH = (
 
 
 def html(decision: Decision) -> str:
-    return samples.rendered("html", decision, screens.LINKS)
+    return samples.render_report("html", decision, screens.LINKS)
 
 
 def on_paper(page: str) -> str:
@@ -55,8 +55,8 @@ def ran(folder: Path, page: str, steps: str, *flags: str, at: str = "") -> objec
     script = f"{WATCH}addEventListener('load',async()=>{{try{{{steps}}}catch(e){{faults.push(String(e));}}leave('faults',faults);}});"
     file.write_text(chromium.before_policy(page, script), encoding="utf-8")
     document = chromium.dom(file, *flags, at=at)
-    assert chromium.said(document, "faults") == []
-    return chromium.said(document, "left")
+    assert chromium.read_attribute(document, "faults") == []
+    return chromium.read_attribute(document, "left")
 
 
 @pytest.mark.parametrize("scheme", [chromium.LIGHT, chromium.DARK], ids=["light", "dark"])

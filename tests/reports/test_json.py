@@ -17,11 +17,11 @@ from gradegate.results.shape import Results
 from support import samples
 from support.each import each, table
 
-MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
+MAKERS = [samples.passed_decision, samples.advisory, samples.weakened_decision, samples.blocked_decision, samples.inconclusive, samples.odd]
 
 
 def written(decision: Decision) -> str:
-    return samples.rendered("json", decision, Links())
+    return samples.render_report("json", decision, Links())
 
 
 def refuse(word: str) -> None:
@@ -37,7 +37,7 @@ def test_results_follow_their_schema(make: Callable[[], Decision]) -> None:
 
 
 def test_the_promised_keys_are_there() -> None:
-    data = json.loads(written(samples.blocked()))
+    data = json.loads(written(samples.blocked_decision()))
     assert {"version", "outcome", "summary", "rules", "cases"} <= set(data)
     assert {"planned", "passed", "failed", "errored", "pass_rate", "cost_usd", "tokens"} <= set(data["summary"])
     assert {"rule", "outcome", "reason"} <= set(data["rules"][0])
@@ -48,7 +48,7 @@ def test_the_promised_keys_are_there() -> None:
 
 
 def test_figures_count_assertions_and_cases_apart() -> None:
-    summary = json.loads(written(samples.blocked()))["summary"]
+    summary = json.loads(written(samples.blocked_decision()))["summary"]
     assert [summary[key] for key in ("planned", "passed", "failed", "errored", "pass_rate")] == [7, 2, 2, 3, 0.5]
     cases = summary["cases"]
     assert [cases[key] for key in ("planned", "passed", "failed", "errored")] == [6, 2, 1, 3]
@@ -58,7 +58,7 @@ def test_figures_count_assertions_and_cases_apart() -> None:
 
 
 def test_a_row_without_an_answer_has_no_output() -> None:
-    case = json.loads(written(samples.blocked()))["cases"][3]
+    case = json.loads(written(samples.blocked_decision()))["cases"][3]
     assert (case["outcome"], case["output"], case["grades"][0]["score"]) == ("error", None, None)
     assert case["error"].startswith("api.openai.com answered 503")
 
@@ -77,19 +77,19 @@ INVISIBLE = "\x7f\x85\x9b\u200b\u2028\u202e\ufeff\U000e0041"
 @each("report", ["json", "aegis"])
 def test_a_character_that_does_not_print_is_escaped(report: str) -> None:
     row = samples.row(f"hello {INVISIBLE}", Outcome.PASS, samples.grade(Outcome.PASS, reason=f"because {INVISIBLE} 你好 🙂"))
-    text = samples.rendered(report, samples.decision(GateOutcome.PASS, "", row))
+    text = samples.render_report(report, samples.decision(GateOutcome.PASS, "", row))
     assert text.replace("\n", "").isprintable()
     assert "你好 🙂" in text
     assert INVISIBLE in json.dumps(json.loads(text), ensure_ascii=False)
 
 
 def test_parts_are_made_as_they_are_taken() -> None:
-    many = samples.decision(samples.passed().outcome, "", *[samples.passing()] * 100_000)
+    many = samples.decision(samples.passed_decision().outcome, "", *[samples.passing()] * 100_000)
     parts = list(islice(REPORTS.find("json").render(many, Links()).parts, 1000))
     assert len(parts) == 1000
     assert max(map(len, parts)) < 4000
 
 
 def test_costs_add_up_where_they_are_known() -> None:
-    decision = samples.decision(samples.passed().outcome, "", grader_usage=Usage(1, cost=0.5))
+    decision = samples.decision(samples.passed_decision().outcome, "", grader_usage=Usage(1, cost=0.5))
     assert json.loads(written(decision))["summary"]["cost_usd"] == pytest.approx(0.50123)

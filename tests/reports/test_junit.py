@@ -21,11 +21,11 @@ from support import samples
 from support.each import each
 
 SDIST, XSD = "pytest-8.3.4", "testing/example_scripts/junit-10.xsd"
-MAKERS = [samples.passed, samples.advisory, samples.weakened, samples.blocked, samples.inconclusive, samples.odd]
+MAKERS = [samples.passed_decision, samples.advisory, samples.weakened_decision, samples.blocked_decision, samples.inconclusive, samples.odd]
 
 
 def written(decision: Decision) -> str:
-    return samples.rendered("junit", decision, Links())
+    return samples.render_report("junit", decision, Links())
 
 
 @pytest.fixture(scope="session")
@@ -68,13 +68,13 @@ def test_the_counts_add_up(make: Callable[[], Decision]) -> None:
 
 def test_one_suite_for_each_prompt_and_provider() -> None:
     rows = [samples.row("a", Outcome.PASS, provider=p, prompt_label=q) for p in ("x", "y") for q in ("short", "long")]
-    decision = samples.decision(samples.passed().outcome, "", *rows, *rows)
+    decision = samples.decision(samples.passed_decision().outcome, "", *rows, *rows)
     names = [(suite.name, suite.tests) for suite in JUnitXml.fromstring(written(decision).encode())]
     assert names == [("short | x", 2), ("long | x", 2), ("short | y", 2), ("long | y", 2)]
 
 
 def test_a_failure_says_what_and_why() -> None:
-    (suite,) = JUnitXml.fromstring(written(samples.blocked()).encode())
+    (suite,) = JUnitXml.fromstring(written(samples.blocked_decision()).encode())
     california, new_york, texas, alaska, _, oregon = suite
     assert california.result == []
     (failure,) = new_york.result
@@ -100,7 +100,7 @@ def test_a_failure_says_what_and_why() -> None:
 
 
 def test_the_line_of_the_config_and_a_rounded_time() -> None:
-    element = next(ET.fromstring(written(samples.blocked())).iter("testcase"))
+    element = next(ET.fromstring(written(samples.blocked_decision())).iter("testcase"))
     assert [element.get(key) for key in ("file", "line", "time")] == [samples.CONFIG, "10", "0.500"]
 
 
@@ -124,12 +124,12 @@ def test_odd_characters_are_seen() -> None:
 
 def test_cases_of_one_name_can_be_told_apart() -> None:
     rows = [samples.passing()] * 3
-    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(samples.passed().outcome, "", *rows)).encode())
+    ((*cases,),) = JUnitXml.fromstring(written(samples.decision(samples.passed_decision().outcome, "", *rows)).encode())
     assert [case.name for case in cases] == ["California", "California #2", "California #3"]
 
 
 def test_a_case_of_which_nothing_is_asserted_is_skipped() -> None:
-    decision = samples.decision(samples.passed().outcome, "", samples.passing(), samples.row("b", Outcome.PASS))
+    decision = samples.decision(samples.passed_decision().outcome, "", samples.passing(), samples.row("b", Outcome.PASS))
     (suite,) = JUnitXml.fromstring(written(decision).encode())
     assert (suite.tests, suite.skipped, suite.failures, suite.errors) == (2, 1, 0, 0)
     assert [[type(result).__name__ for result in case.result] for case in suite] == [[], ["Skipped"]]
@@ -180,7 +180,7 @@ def test_only_what_blocks_is_a_failure(result: GateOutcome) -> None:
 def test_what_was_asked_again_has_its_asks_as_properties() -> None:
     votes = (Vote(Outcome.FAIL), Vote(Outcome.PASS), Vote(Outcome.PASS))
     grade = replace(samples.grade(Outcome.PASS), votes=votes)
-    decision = samples.decision(samples.passed().outcome, "", samples.row("a", Outcome.PASS, grade))
+    decision = samples.decision(samples.passed_decision().outcome, "", samples.row("a", Outcome.PASS, grade))
     element = next(ET.fromstring(written(decision)).iter("testcase"))
     assert [(it.get("name"), it.get("value")) for it in element.iter("property")] == [("asks", "3"), ("fails", "1")]
     ((case,),) = JUnitXml.fromstring(written(decision).encode())

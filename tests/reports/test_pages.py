@@ -51,7 +51,7 @@ def weakened(also=False, **changes):
 
 def passing(**changes):
     """A run that passes with changes of its gate."""
-    return replace(samples.weakened(), changes=GateChanges(**changes))
+    return replace(samples.weakened_decision(), changes=GateChanges(**changes))
 
 
 def replayed():
@@ -83,12 +83,14 @@ MADE = {
         GateOutcome.INCONCLUSIVE, "", samples.row("x", Outcome.ERROR, samples.grade(Outcome.ERROR, reason="no verdict"))
     ),
     "only the first": lambda: replace(
-        screens.decided([screens.failing(0), screens.failing(1, "pre-existing"), screens.passing(2)]), blocking=frozenset({0})
+        screens.decide_rows([screens.failing(0), screens.failing(1, "pre-existing"), screens.passing(2)]), blocking=frozenset({0})
     ),
     "two providers": lambda: samples.decision(
         BLOCKED, "", *(replace(samples.failing(), provider=name, suite=f"{name}.yaml") for name in ("gpt", "llama"))
     ),
-    "a note twice": lambda: replace(samples.blocked(), run=replace(samples.blocked().run, notes=samples.blocked().run.notes * 2)),
+    "a note twice": lambda: replace(
+        samples.blocked_decision(), run=replace(samples.blocked_decision().run, notes=samples.blocked_decision().run.notes * 2)
+    ),
 }
 
 
@@ -106,7 +108,7 @@ def words(html):
 @each(("name", "row"), tables(Path(__file__).with_suffix(".yaml")).items())
 def test_what_a_report_says(name, row):
     for report in row["report"].split():
-        text = samples.rendered(report, MADE[row["of"]](), LINKS.get(row.get("links"), samples.LINKS))
+        text = samples.render_report(report, MADE[row["of"]](), LINKS.get(row.get("links"), samples.LINKS))
         text = case(text, row["case"]) if "case" in row else text
         found = {"text": text, "lines": text.splitlines(), "words": words(text)}
         assert [*differences(row["expect"], found, Path())] == [], f"{name}: {report}"
@@ -122,15 +124,15 @@ def test_evidence_that_only_repeats_the_reason_is_left_out():
 def test_a_log_that_nobody_can_read_is_cut_with_a_count():
     failed = samples.failing()
     rows = [replace(failed, grades=(replace(failed.grades[0], reason=str(n)),), case=n) for n in range(1200)]
-    text = samples.rendered("console", samples.decision(BLOCKED, "", *rows, rules=(samples.MISSED,)))
+    text = samples.render_report("console", samples.decision(BLOCKED, "", *rows, rules=(samples.MISSED,)))
     assert text.count("FAILED  New York") == 1000
     assert "FAILED  200 more cases; results.json has all of them" in text
 
 
 def test_nothing_odd_is_a_command_and_messages_fit_their_line():
-    text = samples.rendered("console", samples.odd())
+    text = samples.render_report("console", samples.odd())
     assert (commands(text), "\x1b" in text) == ([], False)
-    lines = samples.rendered("annotations", samples.odd()).splitlines()
+    lines = samples.render_report("annotations", samples.odd()).splitlines()
     assert 10 <= len(lines) <= 20
     assert all(line.startswith(("::error ", "::warning ")) and len(line.split("::", 2)[2]) < 4096 for line in lines)
 
@@ -150,7 +152,7 @@ def test_every_report_is_registered():
 def test_a_report_is_text_that_can_be_written_for_whatever_decision(name):
     report = REPORTS.find(name)
     nothing = replace(samples.decision(PASS, "", models=()), rules=())
-    for made in (samples.odd(), samples.blocked(), samples.passed(), samples.advisory(), samples.inconclusive(), nothing):
+    for made in (samples.odd(), samples.blocked_decision(), samples.passed_decision(), samples.advisory(), samples.inconclusive(), nothing):
         for links in (samples.LINKS, Links()):
             document = report.render(made, links)
             document.text.encode()

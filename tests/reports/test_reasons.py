@@ -57,7 +57,7 @@ def test_a_day_that_is_none_makes_a_damaged_file(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    results = json.loads(samples.rendered("json", samples.blocked()))
+    results = json.loads(samples.render_report("json", samples.blocked_decision()))
     results["cases"][1]["grades"][0]["quarantine"] = f"{TAG}\x1b[2J"
     (tmp_path / "forged.json").write_text(json.dumps(results))
     assert cli.main(words) == 2
@@ -73,7 +73,7 @@ def test_a_reason_of_blanks_is_none(gate: Callable[..., Any]) -> None:
     tests = [{"vars": {"n": n}, "assert": [{"type": "javascript", "value": value}]} for n, value in enumerate(values)]
     ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": tests}, *[word for file in FILES for word in ("-o", file)])
     written = reports(ran.folder) | {"console": ran.out}
-    annotations = samples.rendered("annotations", load_decision(ran.folder / "results.json")[0])
+    annotations = samples.render_report("annotations", load_decision(ran.folder / "results.json")[0])
     assert [case["grades"][0]["reason"] for case in ran.cases] == ["", ""]
     texts = {**written, "annotations": annotations}
     counts = {name: len(re.findall(r"why:? +no reason was given\b", text)) for name, text in texts.items()}

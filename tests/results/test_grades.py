@@ -4,21 +4,11 @@ from msgspec.structs import astuple
 
 from gradegate.core.policy import Rule, Select
 from gradegate.results.case_outcome import conclude_case, named_scores, reason_without_mean
-from gradegate.results.rows import (
-    counts_case,
-    is_unconfirmed,
-    leaf_grades,
-    member_positions,
-    open_in_case,
-    open_in_grade,
-    runs_by_case,
-    selects_grade,
-    set_position,
-    unconfirmed_positions,
-)
+from gradegate.results.open_failures import is_unconfirmed, open_in_case, open_in_grade, unconfirmed_positions
+from gradegate.results.rows import counts_case, leaf_grades, member_positions, runs_by_case, selects_grade, set_position
 from gradegate.results.run_result import Counts, Power
 from gradegate.structs import replace
-from support.decided import EVERY, E, F, P, grade, made, row
+from support.decided import EVERY, E, F, P, grade, make_rows, row
 from support.each import each
 
 RATE = Rule("rate", min_pass_rate=1.0, suite="s")
@@ -26,7 +16,7 @@ ADVICE = replace(RATE, blocking=False)
 
 
 def one(text, **more):
-    (answer,) = made(text, **more)
+    (answer,) = make_rows(text, **more)
     return answer
 
 
@@ -218,7 +208,7 @@ def test_an_unreadable_score_is_named_before_its_number():
     ],
 )
 def test_the_mean_of_a_case_is_of_what_counts_and_errors_might_give_all(text, threshold, outcome, score):
-    found = conclude_case([it for word in made(text) for it in word.grades], threshold)
+    found = conclude_case([it for word in make_rows(text) for it in word.grades], threshold)
     assert (found.outcome, found.score) == (outcome, score)
 
 

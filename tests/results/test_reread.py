@@ -24,8 +24,8 @@ from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.structs import field_names, replace
 from support import samples, screens, showcase
-from support.decided import decided
-from support.decided import made as made_by_hand
+from support.decided import decide_rows
+from support.decided import make_rows as made_by_hand
 from support.each import each
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -47,7 +47,7 @@ KINDS = {
     Any: JSON,
     Origin: st.just(NOWHERE) | PLACED,
     Usage: st.builds(Usage, COUNT, COUNT, COUNT, st.floats(0, 1), COUNT, st.floats(0, 1), COUNT),
-    tuple[Row, ...]: st.lists(st.deferred(lambda: made(Row)), max_size=3).map(tuple),
+    tuple[Row, ...]: st.lists(st.deferred(lambda: values_of_type(Row)), max_size=3).map(tuple),
     tuple[Note, ...]: st.lists(st.builds(Note, TEXT, st.none() | PLACED), max_size=2, unique=True).map(tuple),
     frozenset[int]: st.frozensets(COUNT, max_size=3),
     CaseRuns | None: st.none() | st.builds(CaseRuns, st.builds(Runs, COUNT, COUNT, PLACED), COUNT, st.booleans()),
@@ -65,7 +65,7 @@ FIELDS = {  # by what else a field may hold than its type
 }
 
 
-def made(kind: Any) -> st.SearchStrategy:
+def values_of_type(kind: Any) -> st.SearchStrategy:
     """Any value of that type that a run may give."""
     if kind in KINDS:
         return KINDS[kind]
@@ -73,19 +73,19 @@ def made(kind: Any) -> st.SearchStrategy:
         return st.sampled_from(kind)
     if field_names(kind):
         hints = get_type_hints(kind)
-        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else made(hints[name]) for name in field_names(kind)})
+        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else values_of_type(hints[name]) for name in field_names(kind)})
     if get_origin(kind) is tuple:
-        return st.lists(made(get_args(kind)[0]), max_size=2).map(tuple)
+        return st.lists(values_of_type(get_args(kind)[0]), max_size=2).map(tuple)
     if get_origin(kind) is Mapping:
-        return st.dictionaries(TEXT, made(get_args(kind)[1]), max_size=2)
-    return st.none() | made(get_args(kind)[0])
+        return st.dictionaries(TEXT, values_of_type(get_args(kind)[1]), max_size=2)
+    return st.none() | values_of_type(get_args(kind)[0])
 
 
 def written(decision):
     return render_report("json", decision, Links(), str).text.encode()
 
 
-@given(made(Decision))
+@given(values_of_type(Decision))
 def test_what_was_written_is_read_back(decision):
     back, _ = parse_decision(written(decision), "results.json")
     assert back == decision
@@ -97,7 +97,7 @@ def test_what_was_written_is_read_back(decision):
     assert [turn.metadata for turn in turns] == [turn.metadata for turn in before]  # no part of equality
 
 
-@each("decision", [samples.passed(), samples.blocked(), samples.inconclusive(), samples.weakened()])
+@each("decision", [samples.passed_decision(), samples.blocked_decision(), samples.inconclusive(), samples.weakened_decision()])
 def test_a_second_writing_is_the_same_to_the_byte(decision):
     first = written(decision)
     assert written(parse_decision(first, "results.json")[0]) == first
@@ -147,7 +147,7 @@ def test_what_a_run_writes_names_commit_tool_time_and_config(gate, llm):
 
 
 def written_from_outside(decision: Any) -> dict[str, Any]:
-    return json.loads(samples.rendered("json", decision, Links()))
+    return json.loads(samples.render_report("json", decision, Links()))
 
 
 def leaves(value: Any, path: tuple = ()) -> list[tuple]:
@@ -159,7 +159,7 @@ def leaves(value: Any, path: tuple = ()) -> list[tuple]:
     return found
 
 
-WHOLE = [written_from_outside(make()) for make in (showcase.showcase, samples.blocked, screens.mixed)]
+WHOLE = [written_from_outside(make()) for make in (showcase.showcase, samples.blocked_decision, screens.mixed)]
 PATHS = [leaves(document) for document in WHOLE]
 ODD = st.one_of(
     st.sampled_from([None, True, -1, 0, 10**9, 10**400, 1e308, -1e308, 1e-308, "", "x", "\u202e::error::x", [], {}]),
@@ -169,7 +169,7 @@ ODD = st.one_of(
 )
 
 
-def told(content: bytes) -> None:
+def check_reread(content: bytes) -> None:
     try:
         decision, _ = parse_decision(content, "results.json")
     except ConfigError as e:
@@ -182,7 +182,7 @@ def told(content: bytes) -> None:
 
 def shown(decision: Decision) -> None:
     for name in ("html", "junit", "summary"):
-        assert samples.rendered(name, decision, Links()).encode()
+        assert samples.render_report(name, decision, Links()).encode()
     for at in range(len(decision.run.rows)):
         assert tell_case(decision, at)
         assert summarize_case(decision, at)
@@ -200,18 +200,18 @@ def test_any_value_anywhere_is_refused_or_shown(data: st.DataObject) -> None:
             place[path[-1]] = data.draw(ODD)
         except (TypeError, KeyError, IndexError):  # an earlier change took it away
             continue
-    told(json.dumps(document).encode())
+    check_reread(json.dumps(document).encode())
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_make_a_traceback(content: bytes) -> None:
-    told(content)
+    check_reread(content)
 
 
 def test_a_pattern_that_this_version_does_not_know_is_left_out() -> None:
     document = json.loads(json.dumps(WHOLE[0]))
     document["rules"][0]["rule"]["select"]["language"] = "en"
-    told(json.dumps(document).encode())
+    check_reread(json.dumps(document).encode())
 
 
 def test_counts_below_nothing_are_refused() -> None:
@@ -224,12 +224,12 @@ def test_counts_below_nothing_are_refused() -> None:
 def test_runs_that_count_together_are_summed_up():
     rows = [replace(it, verdict=Outcome.PASS, of=3, run=number, key=b"k" * 32) for number, it in enumerate(made_by_hand("P P"), 1)]
     other = replace(rows[0], of=5)
-    assert json.loads(written(decided([*rows, other])))["runs"] == {"cases": 2, "made": 3, "most": 8}
-    assert json.loads(written(decided("P P")))["runs"] is None
+    assert json.loads(written(decide_rows([*rows, other])))["runs"] == {"cases": 2, "made": 3, "most": 8}
+    assert json.loads(written(decide_rows("P P")))["runs"] is None
 
 
 def test_keys_that_joined_later_have_their_defaults_where_a_file_lacks_them():
-    content = json.loads(written(decided("P=0.5")))
+    content = json.loads(written(decide_rows("P=0.5")))
     for name in ("quarantine", "withheld", "votes", "confirmed", "base"):
         del content["cases"][0]["grades"][0][name]
     for name in ("run", "hidden", "took"):

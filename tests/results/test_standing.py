@@ -17,14 +17,14 @@ from gradegate.results.baseline import (
 )
 from gradegate.results.grades import Counterpart
 from gradegate.structs import replace
-from support.decided import E, F, P, grade, made, row
+from support.decided import E, F, P, grade, make_rows, row
 from support.each import each
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def one(text, **more):
-    (answer,) = made(text, **more)
+    (answer,) = make_rows(text, **more)
     return answer
 
 
@@ -88,7 +88,7 @@ def test_a_grade_fails_a_case_that_fails_or_that_it_does_not_count_in():
     ],
 )
 def test_the_runs_of_a_case_of_the_base_are_one_row(words, verdict, needed, expected):
-    rows = [replace(it, run=number, verdict=verdict, needed=needed) for number, it in enumerate(made(words), 1)]
+    rows = [replace(it, run=number, verdict=verdict, needed=needed) for number, it in enumerate(make_rows(words), 1)]
     (found,) = fold_base_runs(rows)
     assert (found.outcome, found.grades[0].outcome) == (verdict, expected)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.providers.cache.seals import OPEN, StoredReply
-from support.kept import KEY, PASS, PROPOSED, PULL, TRUSTED, config, environment, event, keyed, passing
+from support.kept import KEY, PASS, PROPOSED, PULL, TRUSTED, config, config_with_key, environment, event, passing
 
 BAD = '{"pass": false, "score": 0, "reason": "rude"}'
 Rows = list[tuple]  # key, at, model, usage, kind, seconds, body, mac
@@ -35,8 +35,8 @@ def write(path: Path, changed: Rows) -> None:
 
 
 def test_a_second_push_asks_nothing(llm, pull):
-    assert pull(keyed(llm))[1] == 4
-    ran, asked = pull(keyed(llm))
+    assert pull(config_with_key(llm))[1] == 4
+    ran, asked = pull(config_with_key(llm))
     assert (ran.code, asked) == (0, 0)
     assert "4 of 4 answers from the cache" in ran.out
     assert ran.results["notes"] == []
@@ -45,7 +45,7 @@ def test_a_second_push_asks_nothing(llm, pull):
 
 def test_a_second_push_with_a_case_that_fails_asks_again_and_nothing_else(llm, pull):
     llm.reply = lambda path, body: "hello" if body["model"] == "fake" else BAD if "question 0" in str(body["messages"]) else PASS
-    written = keyed(llm, 3)
+    written = config_with_key(llm, 3)
     for test in written["tests"]:
         test["assert"] = [{"type": "llm-rubric", "value": f"is polite to {test['vars']['x']}"}]
     ran, asked = pull(written, "--reask", "grader")
@@ -88,7 +88,7 @@ CHANGES: dict[str, Callable[[Rows], Rows]] = {
 
 @pytest.mark.parametrize("name", [PROPOSED, TRUSTED])
 def test_what_was_changed_is_asked_for(llm, pull, tmp_path, name):
-    pull(keyed(llm), "-j", "1")
+    pull(config_with_key(llm), "-j", "1")
     kept = tmp_path / "kept" / PROPOSED
     before = rows(kept)
     if name == TRUSTED:
@@ -97,52 +97,52 @@ def test_what_was_changed_is_asked_for(llm, pull, tmp_path, name):
     for what, change in CHANGES.items():
         write(kept, [])
         write(tmp_path / "kept" / name, change(before))
-        ran, asked = pull(keyed(llm), "-j", "1")
+        ran, asked = pull(config_with_key(llm), "-j", "1")
         told = [note["text"] for note in ran.results["notes"]]
         found[what] = asked, ran.code, any("4 kept answers not believed" in text for text in told)
     assert found == dict.fromkeys(CHANGES, (4, 0, True))
     write(kept, [])
     write(tmp_path / "kept" / name, before)
-    assert pull(keyed(llm), "-j", "1")[1] == 0
+    assert pull(config_with_key(llm), "-j", "1")[1] == 0
 
 
 def test_a_reply_of_another_host_is_not_believed(llm, pull, tmp_path, monkeypatch):
     """Not even under the key of the question here: its HMAC is of the host that gave it."""
-    pull(keyed(llm), "-j", "1")
+    pull(config_with_key(llm), "-j", "1")
     kept = tmp_path / "kept" / PROPOSED
     here = rows(kept)
     write(kept, [])
     monkeypatch.setenv("OPENAI_BASE_URL", llm.base.replace("127.0.0.1", "localhost"))
-    assert pull(keyed(llm), "-j", "1")[1] == 4
+    assert pull(config_with_key(llm), "-j", "1")[1] == 4
     there = rows(kept)
     for copied in (here, [(row[0], *other[1:]) for row, other in zip(there, here, strict=True)]):
         write(kept, copied)
-        assert pull(keyed(llm), "-j", "1")[1] == 4
+        assert pull(config_with_key(llm), "-j", "1")[1] == 4
 
 
 @pytest.mark.parametrize("name", [PROPOSED, TRUSTED])
 def test_another_credential_begins_anew(llm, pull, tmp_path, monkeypatch, name):
     environment(monkeypatch, llm, "sk-of-somebody-else-0123456789")
-    pull(keyed(llm))
+    pull(config_with_key(llm))
     (tmp_path / "kept" / PROPOSED).rename(tmp_path / "kept" / name)
     environment(monkeypatch, llm)
-    ran, asked = pull(keyed(llm))
+    ran, asked = pull(config_with_key(llm))
     assert asked == 4
     assert "4 kept answers not believed" in json.dumps(ran.results["notes"])
-    assert pull(keyed(llm))[1] == 0
+    assert pull(config_with_key(llm))[1] == 0
 
 
 def test_the_default_branch_and_your_own_machine_believe_no_other_row_either(llm, again, tmp_path, monkeypatch):
     environment(monkeypatch, llm)
-    again(keyed(llm), "-j", "1")
+    again(config_with_key(llm), "-j", "1")
     kept = tmp_path / "kept" / TRUSTED
     write(kept, planted(rows(kept)))
-    assert again(keyed(llm), "-j", "1")[1] == 4
-    assert again(keyed(llm), "-j", "1")[1] == 0
+    assert again(config_with_key(llm), "-j", "1")[1] == 4
+    assert again(config_with_key(llm), "-j", "1")[1] == 0
     event(monkeypatch, tmp_path, "push", "refs/heads/main")
-    assert again(keyed(llm))[1] == 0
+    assert again(config_with_key(llm))[1] == 0
     write(kept, planted(rows(kept)))
-    assert again(keyed(llm))[1] == 4
+    assert again(config_with_key(llm))[1] == 4
 
 
 @pytest.mark.parametrize("secret", ["", "s" * 32])
@@ -157,10 +157,10 @@ def test_no_reply_stands_for_one_that_was_asked_for_with_something_more(llm, pul
         "words beside the key": {"headers": {"X-Auth-Token": "{{env.GATEWAY_TOKEN}}, always PASS"}},
         "a key of the config": {"apiKey": "of-somebody-else-0123456789"},
     }.items():
-        written = keyed(llm)
+        written = config_with_key(llm)
         written["defaultTest"]["options"]["provider"]["config"].update(more)
         pull(written, "--allowed-hosts", "127.0.0.1", cache=name)
-        found[name] = pull(keyed(llm), "--allowed-hosts", "127.0.0.1", cache=name)[1]
+        found[name] = pull(config_with_key(llm), "--allowed-hosts", "127.0.0.1", cache=name)[1]
     assert found == dict.fromkeys(found, 2)  # the verdicts
 
 
@@ -169,7 +169,7 @@ def test_no_reply_stands_for_one_that_was_asked_for_with_something_more(llm, pul
 
 def test_without_a_credential_that_lasts_a_pull_request_reads_the_default_branch_alone(llm, again, tmp_path, monkeypatch):
     """Short keys, and tokens that end with the job: a later run could not know whose they were."""
-    written = {"none": config(llm, 2), "short": keyed(llm), "passing": keyed(llm)}
+    written = {"none": config(llm, 2), "short": config_with_key(llm), "passing": config_with_key(llm)}
     for spec in (written["passing"]["providers"][0], written["passing"]["defaultTest"]["options"]["provider"]):
         spec["config"]["apiKeyEnvar"] = "GOOGLE_OAUTH_ACCESS_TOKEN"
     environment(monkeypatch, llm, "k" * 19)
@@ -189,14 +189,14 @@ def test_the_secret_of_the_workflow_wins(llm, again, tmp_path, monkeypatch):
     event(monkeypatch, tmp_path, *PULL)
     environment(monkeypatch, llm)
     monkeypatch.setenv("GRADEGATE_CACHE_SECRET", "s" * 32)
-    assert again(keyed(llm))[1] == 4
+    assert again(config_with_key(llm))[1] == 4
     environment(monkeypatch, llm, "sk-another-key-of-the-workflow")
-    ran, asked = again(keyed(llm))
+    ran, asked = again(config_with_key(llm))
     assert (asked, ran.results["notes"]) == (0, [])
     monkeypatch.setenv("GRADEGATE_CACHE_SECRET", "t" * 32)
-    assert again(keyed(llm))[1] == 4
+    assert again(config_with_key(llm))[1] == 4
     monkeypatch.delenv("GRADEGATE_CACHE_SECRET")
-    assert again(keyed(llm))[1] == 4
+    assert again(config_with_key(llm))[1] == 4
     monkeypatch.setenv("GRADEGATE_CACHE_SECRET", "s" * 32)
     assert again(config(llm, 2), cache="keyless")[1] == 4
     assert again(config(llm, 2), cache="keyless")[1] == 0
@@ -235,7 +235,7 @@ def test_the_secret_is_read_by_no_config_and_stands_nowhere(llm, again, monkeypa
 @pytest.mark.parametrize("link", ["kept", "above", f"kept/{PROPOSED}", f"kept/{TRUSTED}", f"kept/{PROPOSED}-wal"])
 def test_no_link_is_followed_in_the_path(llm, pull, tmp_path, link):
     path = "above/kept" if link == "above" else "kept"
-    pull(keyed(llm), cache=path)
+    pull(config_with_key(llm), cache=path)
     place = tmp_path / link
     target = tmp_path / "elsewhere"
     if place.exists():
@@ -244,7 +244,7 @@ def test_no_link_is_followed_in_the_path(llm, pull, tmp_path, link):
         target.write_bytes(b"precious")
     place.symlink_to(target)
     before = target.read_bytes() if target.is_file() else b""
-    ran, asked = pull(keyed(llm), cache=path)
+    ran, asked = pull(config_with_key(llm), cache=path)
     assert (ran.code, asked) == (0, 0 if link.endswith(TRUSTED) else 4)  # the other file is whole
     assert "a link, or no f" in json.dumps(ran.results["notes"])
     assert before == (target.read_bytes() if target.is_file() else b"")
@@ -253,20 +253,20 @@ def test_no_link_is_followed_in_the_path(llm, pull, tmp_path, link):
 def test_no_folder_is_made_behind_a_link(llm, pull, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "kept").symlink_to("elsewhere")
-    assert pull(keyed(llm), cache="kept/deeper")[1] == 4
+    assert pull(config_with_key(llm), cache="kept/deeper")[1] == 4
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_file_of_an_earlier_version_is_not_read_and_said(llm, pull, tmp_path):
-    pull(keyed(llm))
+    pull(config_with_key(llm))
     (tmp_path / "kept" / PROPOSED).rename(tmp_path / "kept" / "proposed.v1.sqlite")
-    ran, asked = pull(keyed(llm))
+    ran, asked = pull(config_with_key(llm))
     assert asked == 4
     assert "proposed.v1.sqlite of an earlier version of gradegate: not read" in json.dumps(ran.results["notes"])
 
 
 def test_no_key_is_in_the_files(llm, pull, tmp_path):
-    pull(keyed(llm))
+    pull(config_with_key(llm))
     content = b"".join(path.read_bytes() for path in (tmp_path / "kept").iterdir())
     assert b"hello" in content
     assert KEY.encode() not in content

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.earlier import FOLDER, by, on_default_branch
-from support.flips import scripted, suite
+from support.flips import script_replies, suite
 
 NOTE = "the options select tests or targets, so baseline and history stay as they are"
 SELECTIONS = [
@@ -32,7 +32,7 @@ def config(llm):
 
 
 def run(gate, llm, config, *arguments, replies=None):
-    llm.reply = by("m1", scripted(replies or {}))
+    llm.reply = by("m1", script_replies(replies or {}))
     return on_default_branch(gate, config, *arguments)
 
 
@@ -76,6 +76,6 @@ def test_a_budget_that_ends_leaves_what_there_is(gate, llm, config):
 
 def test_of_another_branch_nothing_is_said(gate, llm, config):
     ran = run(gate, llm, config)
-    llm.reply = by("m1", scripted({}))
+    llm.reply = by("m1", script_replies({}))
     assert NOTE not in notes(gate(config, "--baseline", FOLDER, "--filter-first-n", "1", reask=""))
     assert ran.code == 0

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from support.earlier import FOLDER, on_default_branch
-from support.flips import scripted, suite
+from support.flips import script_replies, suite
 
 
 def test_earlier_runs_say_how_often_a_case_fails_unchanged(llm, gate):
-    llm.reply = scripted({})
+    llm.reply = script_replies({})
     written = suite(llm.spec(), 100, gate={"rules": [{"name": "all", "min-pass-rate": 1}]})
     on_default_branch(gate, written)
     file = Path(FOLDER, "history.jsonl")

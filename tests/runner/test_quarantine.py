@@ -8,7 +8,7 @@ import pytest
 
 from support.each import each
 from support.earlier import FOLDER, by, earlier, remember
-from support.flips import scripted, suite
+from support.flips import script_replies, suite
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
 
@@ -20,7 +20,7 @@ def config_with_quarantine(llm, cases=3):
 
 
 def run(gate, llm, config, replies):
-    llm.reply = by("m1", scripted(replies))
+    llm.reply = by("m1", script_replies(replies))
     return gate(config, "--baseline", FOLDER, reask="")
 
 
@@ -86,7 +86,7 @@ def test_a_failure_that_no_rule_needs_to_be_asked_again_is_forgiven_too(gate, ll
 
 def test_the_days_of_a_quarantine(gate, llm):
     """Its last day may be today and at most so far ahead; the last week is announced."""
-    llm.reply = by("m1", scripted({}))
+    llm.reply = by("m1", script_replies({}))
     today = datetime.now(UTC).date()
     for vector in VECTORS["quarantine_dates"]:
         ahead = date.fromisoformat(vector["until"]) - date.fromisoformat(vector["today"])

@@ -16,7 +16,7 @@ from support.each import table
 from support.fake_llm import chat
 from support.graded import mistakes
 from support.loopback import JsonHandler, listening
-from support.vendors import claude, converse, gemini, ollama, output_text, responses, said
+from support.vendors import claude, converse, gemini, make_message, ollama, output_text, responses
 
 VENDORS = table(__file__, "VENDORS")
 OTHERS = {"GATEWAY_KEY": "gw_canaryJ_8c7b6a5d4e", "GH_PAT": "ghp_canaryK_0099887766", "DATABASE_URL": "postgres://u:canaryL@db.example/x"}
@@ -48,7 +48,7 @@ class Vendor(JsonHandler):
             ":generateContent": gemini({"text": text}),
             "/converse": converse({"text": text}),
             "/api/chat": ollama(text),
-            "/responses": responses(said(output_text(text))),
+            "/responses": responses(make_message(output_text(text))),
         }.items():
             if part in self.path:
                 self.answer(200, answer)

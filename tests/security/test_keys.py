@@ -13,7 +13,7 @@ from gradegate.cli import main as cli
 from gradegate.providers.api.json_http import host_of
 from support.each import table
 from support.fake_llm import FakeLlm, serve
-from support.scenes import filled, scenes
+from support.scenes import fill_in_values, scenes
 
 KEY = "sk-canary-0123456789abcdef"
 CANARY = "canary"
@@ -32,7 +32,7 @@ def evil():
 @pytest.fixture
 def github(monkeypatch, llm: FakeLlm):
     """The environment of a step on GitHub whose model is served on loopback."""
-    for name, value in filled(table(__file__, "environ"), {"base": llm.base}).items():
+    for name, value in fill_in_values(table(__file__, "environ"), {"base": llm.base}).items():
         monkeypatch.setenv(name, value)
 
 
@@ -43,7 +43,7 @@ def opened(fake: FakeLlm) -> tuple[str, str]:
 
 def config(own, url="", **values):
     """The config with keys of its own, in which `<url>` is an address and `<host>` its host."""
-    return filled({**table(__file__, "config"), **own}, {"url": url, "host": host_of(url) if url else "", **values})
+    return fill_in_values({**table(__file__, "config"), **own}, {"url": url, "host": host_of(url) if url else "", **values})
 
 
 def openai(**options):

@@ -24,11 +24,11 @@ BASE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_t
 FILES: Files = {"doc.txt": "what is known", "more.csv": "q,__expected\nsix,contains: 6\nseven,contains: 7\n"}
 
 
-def compared(base: Files, head: Files, root: Path | None = None, /, **options: Any) -> GateChanges:
+def compare_checkouts(base: Files, head: Files, root: Path | None = None, /, **options: Any) -> GateChanges:
     """What the files of the head do to the gate of those of the base; options are those of a run, and its ``environ``."""
     if root is None:
         with tempfile.TemporaryDirectory() as folder:
-            return compared(base, head, Path(folder), **options)
+            return compare_checkouts(base, head, Path(folder), **options)
     write(root / "base", base)
     write(root / "head", head)
     environ = options.pop("environ", ENVIRON)
@@ -45,7 +45,7 @@ def write(folder: Path, files: Files) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def edited(edit: Callable[[Any], Any], config: Any = None) -> Any:
+def edit_config(edit: Callable[[Any], Any], config: Any = None) -> Any:
     """A copy of a config after an edit."""
     head = copy.deepcopy(BASE if config is None else config)
     edit(head)
@@ -70,14 +70,14 @@ def edit_by(config: Any, row: Mapping[str, Any]) -> None:
 
 def after(edit: Callable[[Any], Any], files: Files | None = None) -> list[str]:
     """The findings after an edit of the config, and of files beside it."""
-    return findings({CONFIG: BASE, **FILES}, {CONFIG: edited(edit), **FILES, **(files or {})})
+    return findings({CONFIG: BASE, **FILES}, {CONFIG: edit_config(edit), **FILES, **(files or {})})
 
 
 def findings(base: Files, head: Files, root: Path | None = None, /, **options: Any) -> list[str]:
     """What ``compared`` finds, as ``kind: text``."""
-    return [said(change) for change in compared(base, head, root, **options).found]
+    return [change_text(change) for change in compare_checkouts(base, head, root, **options).found]
 
 
-def said(change: GateChange) -> str:
+def change_text(change: GateChange) -> str:
     """A finding as one text."""
     return f"{change.kind.value}: {change.text}"

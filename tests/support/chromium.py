@@ -44,7 +44,7 @@ def dom(page: Path, *flags: str, at: str = "") -> str:
     return _call(page, "--virtual-time-budget=20000", "--dump-dom", *flags, at=at)
 
 
-def loaded(page: Path) -> str:
+def load_page(page: Path) -> str:
     """The document once it has loaded, by real time."""
     return _call(page, "--dump-dom")
 
@@ -60,7 +60,7 @@ def before_policy(html: str, script: str) -> str:
     return html.replace("<head>", f"<head><script>{script}</script>", 1)
 
 
-def said(document: str, name: str) -> Any:
+def read_attribute(document: str, name: str) -> Any:
     """What a script of the test's left as JSON in the attribute of the root element."""
     found = re.search(rf'<html[^>]* data-{name}="([^"]*)"', document)
     assert found, f"nothing was left as {name}"
@@ -83,7 +83,7 @@ def faults(html: str, folder: Path, *flags: str) -> list[str]:
     page = folder / "axe.html"
     page.write_text(before_policy(html, axe().replace("</script", "<\\/script") + ";" + run), encoding="utf-8")
     try:
-        found = said(dom(page, *flags), "axe")
+        found = read_attribute(dom(page, *flags), "axe")
     finally:
         page.unlink()
     assert found["passes"] > 10, "axe-core looked at nothing"

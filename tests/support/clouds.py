@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import trustme
 
-from support.each import filled, table
+from support.each import fill_in_item, table
 from support.loopback import JsonHandler, listening
 
 IDENTITY = "https://pipelines.actions.example.com/abc/idtoken?api-version=2.0"
@@ -164,7 +164,7 @@ def jwt(audience: str, sub: str = SUB, **more: Any) -> str:
     return f"{part({'alg': 'RS256', 'typ': 'JWT'})}.{part(told)}.c2lnbmF0dXJlLWNhbmFyeQ"
 
 
-def told(token: str) -> dict:
+def read_claims(token: str) -> dict:
     middle = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
 
@@ -200,7 +200,7 @@ class Endpoint:
         ours = seen.body.get(self.subject, "")
         if {name: text for name, text in seen.body.items() if name != self.subject} != self.body or not ours:
             return 400, {"error": "invalid_request", "error_description": "a field is missing or wrong"}
-        claims = told(ours)
+        claims = read_claims(ours)
         if claims["aud"] != self.audience:
             return 401, {"error": "invalid_grant", "error_description": f"audience {claims['aud']} of {ours}"}
         if claims["sub"] != self.sub:
@@ -239,7 +239,7 @@ def google_file(account: str = ACCOUNT, **more: Any) -> dict:
     """What google-github-actions/auth writes."""
     asks = f"{IDENTITY}&audience=https%3A%2F%2Fiam.googleapis.com%2F{PROVIDER[21:].replace('/', '%2F')}"
     own = {"service_account_impersonation_url": account} if account else {}
-    return {**filled(__file__, "google", asks=asks, provider=PROVIDER, jwt=JWT, token=REQUEST_TOKEN), **own, **more}
+    return {**fill_in_item(__file__, "google", asks=asks, provider=PROVIDER, jwt=JWT, token=REQUEST_TOKEN), **own, **more}
 
 
 def google(seen: Seen) -> Answer | None:
@@ -253,7 +253,7 @@ def google(seen: Seen) -> Answer | None:
         }  # fmt: skip
         if seen.body != wanted:
             return 400, {"error": "invalid_request", "error_description": "Invalid value for audience."}
-        if told(ours)["aud"] != f"https:{PROVIDER}":
+        if read_claims(ours)["aud"] != f"https:{PROVIDER}":
             return 400, {"error": "invalid_grant", "error_description": "The audience in ID Token does not match."}
         return {"access_token": FEDERATED, "issued_token_type": wanted["requested_token_type"],
                 "token_type": "Bearer", "expires_in": 3599}  # fmt: skip

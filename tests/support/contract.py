@@ -127,7 +127,7 @@ class _Document:
             yield f"request: no operation of GitHub's that has been looked at ({type(e).__name__})"
             return
         except OpenAPIError as e:
-            yield from (f"request: {line}" for line in _told(e))
+            yield from (f"request: {line}" for line in _describe_error(e))
         yield from (f"request: {line}" for line in self._unknown(exchange))
         yield from (f"reply {exchange.status}: {line}" for line in self._reply(exchange, request))
 
@@ -176,7 +176,7 @@ class _Document:
             if exchange.status < 400:  # refusals and outages are the same for all operations, and told in words
                 yield str(e)
         except OpenAPIError as e:
-            yield from _told(e)
+            yield from _describe_error(e)
             return
         if exchange.status >= 400:
             yield from self._against({**self._named(REFUSAL), "type": "object", "required": ["message"]}, exchange.reply)
@@ -225,7 +225,7 @@ def _matches(operation: str, method: str, path: str) -> bool:
     return named == method and len(parts) == len(found) and same
 
 
-def _told(error: Exception) -> list[str]:
+def _describe_error(error: Exception) -> list[str]:
     """What openapi-core found, without the whole value that it found it in."""
     cause: BaseException | None = error
     while cause is not None:

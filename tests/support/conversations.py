@@ -30,7 +30,7 @@ class Script:
     prompts: list[tuple[str, str]] = field(default_factory=list)
 
     def __call__(self, path: str, body: dict) -> Any:
-        system, user = body["messages"][0]["content"], text_of(body["messages"][1])
+        system, user = body["messages"][0]["content"], message_text(body["messages"][1])
         kind = next(kind for start, kind in KINDS.items() if system.startswith(start))
         self.calls[kind] += 1
         self.prompts.append((kind, user))
@@ -52,7 +52,7 @@ class Script:
         return "in a model's words"
 
 
-def text_of(message: dict) -> str:
+def message_text(message: dict) -> str:
     content = message["content"]
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
@@ -91,7 +91,7 @@ class Replies:
 
     def __call__(self, path: str, body: dict) -> Any:
         name = self.starts[body["messages"][0]["content"][:60]]
-        user = text_of(body["messages"][1])
+        user = message_text(body["messages"][1])
         self.prompts.append((name, user))
         found = self.replies[name]
         found = found(user) if callable(found) else found
@@ -101,10 +101,10 @@ class Replies:
         return sum(one == name for one, _ in self.prompts)
 
 
-def judged(*words: str) -> dict:
+def make_verdicts(*words: str) -> dict:
     return {"verdicts": [{"reason": f"r{number}", "verdict": word} for number, word in enumerate(words, 1)]}
 
 
-def numbered(*words: str) -> dict:
+def make_numbered_verdicts(*words: str) -> dict:
     """Verdicts on what was shown under numbers from 1."""
     return {"verdicts": [{"id": number, "reason": f"r{number}", "verdict": word} for number, word in enumerate(words, 1)]}

@@ -35,7 +35,7 @@ def row(*grades, **more):
     return Row(suite="s", grades=grades, score=score, **{**fields, **more})
 
 
-def made(text, **more):
+def make_rows(text, **more):
     rows = []
     for word in text.split():
         signs, _, times = word.partition("*")
@@ -51,11 +51,11 @@ def made(text, **more):
     return rows
 
 
-def decided(rows, *rules, errors="inconclusive", up_to=0.0, changes=NO_CHANGES, **run):
-    rows = made(rows) if isinstance(rows, str) else rows
+def decide_rows(rows, *rules, errors="inconclusive", up_to=0.0, changes=NO_CHANGES, **run):
+    rows = make_rows(rows) if isinstance(rows, str) else rows
     return decide(RunResult(tuple(rows), **run), [Policy(tuple(rules) or (EVERY,), errors, up_to)], changes)
 
 
-def ruled(rows, name="r", /, **keys):
+def apply_one_rule(rows, name="r", /, **keys):
     """What one rule makes of the answers."""
-    return decided(rows, Rule(name, suite="s", **keys)).rules[0]
+    return decide_rows(rows, Rule(name, suite="s", **keys)).rules[0]

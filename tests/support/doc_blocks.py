@@ -56,15 +56,15 @@ class Block:
     @property
     def file(self) -> str:
         """What is in that file, with the port of the test's own application."""
-        return named(self.text).replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
+        return fill_in_names(self.text).replace("127.0.0.1:8000", f"127.0.0.1:{PORT}")
 
     @property
     def data(self) -> Any:
         """What any reader of YAML makes of it."""
-        return yaml.safe_load(named(self.text))
+        return yaml.safe_load(fill_in_names(self.text))
 
 
-def named(text: str) -> str:
+def fill_in_names(text: str) -> str:
     """A text of a page with models and a date in it."""
     text = text.replace("flaky: DATE", f"flaky: {datetime.now(UTC) + timedelta(30):%Y-%m-%d}")
     for written, meant in NAMED.items():
@@ -86,7 +86,7 @@ def commands(page: Path) -> Iterator[str]:
         if block.language in ("", "sh"):
             for text in block.text.splitlines():
                 if text.startswith(("gradegate ", "python ")):
-                    yield named(text.partition("  #")[0].partition(" # ")[0].strip())
+                    yield fill_in_names(text.partition("  #")[0].partition(" # ")[0].strip())
 
 
 def as_workflow(data: Any) -> dict[str, Any] | None:

@@ -73,7 +73,7 @@ def tables(path: Path) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def filled(file: str, name: str, /, **values: Any) -> Any:
+def fill_in_item(file: str, name: str, /, **values: Any) -> Any:
     """An item of the YAML beside a file with values for its `{name}`: one that stands alone is the value itself."""
 
     def fill(item: Any) -> Any:

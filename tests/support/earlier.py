@@ -5,7 +5,7 @@ import os
 from unittest.mock import patch
 
 from support.fake_llm import chat
-from support.flips import scripted
+from support.flips import script_replies
 
 FOLDER = "kept"  # the folder of the baseline
 DEFAULT_BRANCH = {"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": "main"}  # as GitLab says it
@@ -19,7 +19,7 @@ def by(model: str, reply):
 def earlier(gate, llm, config, runs: int, replies=None, model: str = "m1") -> None:
     """So many runs, each with the history of those before; ``replies`` are scripted for each run anew."""
     for _ in range(runs):
-        llm.reply = by(model, scripted(replies or {}))
+        llm.reply = by(model, script_replies(replies or {}))
         folder = on_default_branch(gate, config).folder / FOLDER
         (folder / "results.json").unlink(missing_ok=True)  # these tests are about votes alone
 

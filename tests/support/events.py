@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from support.installed import Package, unpacked
+from support.installed import Package, unpack_files
 
 PAYLOADS = Package(
     "@octokit/webhooks-examples", "7.6.1", "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ=="
@@ -31,5 +31,5 @@ def pull_request(source: str | None = "octo-org/octo-repo", **more: Any) -> dict
 
 def examples() -> dict[str, list[dict[str, Any]]]:
     """Payloads that GitHub has sent, by the name of their event. Raises NotToBeHadError."""
-    (index,) = unpacked(PAYLOADS, "api.github.com/index.json")
+    (index,) = unpack_files(PAYLOADS, "api.github.com/index.json")
     return {event["name"]: event["examples"] for event in json.loads(index.read_text())}

@@ -24,7 +24,7 @@ from gradegate.sandbox.evaluate import reset_accounts
 from support.cells import differences
 from support.each import tables
 from support.fake_llm import FakeLlm
-from support.scenes import filled, laid, script, variants
+from support.scenes import fill_in_values, laid, script, variants
 from support.vendors import PIXEL, SCHEMA, URL, ask, build
 
 KEYS = {*"provider config env llm refuses messages schema options vars embed classify moderate times expect".split()}
@@ -46,7 +46,7 @@ def exchanges(file: str, held: Callable[[str, dict], None] = lambda path, body: 
         for label, (step,) in variants(laid(written[exchange.get("like", "usual")], exchange)):
             reset_accounts()
             places = {"base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port}
-            asked = filled(step, {**places, "pixel": PIXEL, "data": PIXEL.partition("base64,")[2], "url": URL, "schema": SCHEMA})
+            asked = fill_in_values(step, {**places, "pixel": PIXEL, "data": PIXEL.partition("base64,")[2], "url": URL, "schema": SCHEMA})
             left = play(asked, llm)
             expect = {**({} if asked["expect"].get("mistake") else {"err": ""}), "error": "", **asked["expect"]}
             failed += [f"{label}: {it}" for it in differences(expect, left, tmp_path)]
@@ -71,7 +71,7 @@ def play(step: Mapping[str, Any], llm: FakeLlm) -> dict[str, Any]:
         left |= {"host": provider.host, "url": provider.url, "kinds": [*provider.kinds], "structured": provider.structured, "rates": rates}
         for _ in range(step.get("times", 1)):
             try:
-                left |= answered(step, provider, left)
+                left |= answer_step(step, provider, left)
             except ProviderError as e:
                 left |= {"error": str(e), "trouble": e.trouble.name, "status": e.status, "texts": [*left["texts"], str(e)]}
     except ConfigError as e:
@@ -81,7 +81,7 @@ def play(step: Mapping[str, Any], llm: FakeLlm) -> dict[str, Any]:
     return {**left, **(sent[-1] if sent else {})}
 
 
-def answered(step: Mapping[str, Any], provider: Any, left: Mapping[str, Any]) -> dict[str, Any]:
+def answer_step(step: Mapping[str, Any], provider: Any, left: Mapping[str, Any]) -> dict[str, Any]:
     """What one question leaves. Raises ProviderError."""
     call = next((name for name in ("embed", "classify", "moderate") if name in step), "")
     if call:

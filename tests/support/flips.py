@@ -38,7 +38,7 @@ def flipping(rate: float, seed: int, broken=()):
     return reply
 
 
-def scripted(replies: dict[int, str]):
+def script_replies(replies: dict[int, str]):
     """Replies by case, an ask after the other: ``P`` passes, ``F`` fails, ``E`` says nothing; other cases pass."""
     left = {number: iter(said) for number, said in replies.items()}
 

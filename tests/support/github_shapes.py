@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from zlib import crc32
 
-from support.each import filled
+from support.each import fill_in_item
 
 API = "https://api.github.test"
 DOCS = "https://docs.github.com/rest"
@@ -26,22 +26,22 @@ def number_of(text: str) -> int:
 
 def user(login: str, kind: str = "User") -> dict[str, Any]:
     """An account, as it is shown beside what it did; ``kind`` is "User" or "Bot"."""
-    return filled(__file__, "user", login=login, kind=kind, id=number_of(login))
+    return fill_in_item(__file__, "user", login=login, kind=kind, id=number_of(login))
 
 
 def account(login: str, kind: str) -> dict[str, Any]:
     """What GET /user answers to a token of that account, without what only its owner may read."""
-    return {**user(login, kind), **filled(__file__, "account")}
+    return {**user(login, kind), **fill_in_item(__file__, "account")}
 
 
 def comment(api: str, repository: str, number: int, own: int, body: Any, author: dict[str, Any]) -> dict[str, Any]:
     """A comment of a pull request; ``own`` is its id."""
-    return filled(__file__, "comment", api=api, repository=repository, number=number, own=own, body=body, author=author)
+    return fill_in_item(__file__, "comment", api=api, repository=repository, number=number, own=own, body=body, author=author)
 
 
 def file(name: str, status: str, before: str = "") -> dict[str, Any]:
     """A file that a pull request changes; ``before`` is the name that it had."""
-    return {**filled(__file__, "file", name=name, status=status), **({"previous_filename": before} if before else {})}
+    return {**fill_in_item(__file__, "file", name=name, status=status), **({"previous_filename": before} if before else {})}
 
 
 def happening(own: int, event: str, at: str, actor: dict[str, Any], label: str = "") -> dict[str, Any]:
@@ -50,17 +50,17 @@ def happening(own: int, event: str, at: str, actor: dict[str, Any], label: str =
         said = comment(API, "octo-org/octo-repo", 7, own, "x", actor)
         return {**said, "event": event, "actor": actor, "created_at": at}
     named = {"label": {"name": label, "color": "ededed"}} if label else {}
-    return {**filled(__file__, "happening", own=own, event=event, at=at, actor=actor), **named}
+    return {**fill_in_item(__file__, "happening", own=own, event=event, at=at, actor=actor), **named}
 
 
 def commit(sha: str, at: str) -> dict[str, Any]:
     """A commit in a timeline: it has the dates that its author gave it, and no other."""
-    return filled(__file__, "commit", sha=sha, at=at)
+    return fill_in_item(__file__, "commit", sha=sha, at=at)
 
 
 def _side(repository: str, branch: str, sha: str) -> dict[str, Any]:
     owner, _, name = repository.partition("/")
-    whole = filled(__file__, "repository", owner=owner, name=name, id=number_of(repository), account=user(owner))
+    whole = fill_in_item(__file__, "repository", owner=owner, name=name, id=number_of(repository), account=user(owner))
     return {"label": f"{owner}:{branch}", "ref": branch, "sha": sha, "user": user(owner), "repo": whole}
 
 
@@ -69,33 +69,33 @@ def listed_pull(repository: str, number: int, head: str = "") -> dict[str, Any]:
     owner, _, branch = head.partition(":")
     comes_from = _side(f"{owner}/{repository.partition('/')[2]}" if owner else repository, branch or "topic", "a" * 40)
     sides = {"head": comes_from, "base": _side(repository, "main", "b" * 40)}
-    return filled(__file__, "listed_pull", repository=repository, number=number, author=user("mona"), **sides)
+    return fill_in_item(__file__, "listed_pull", repository=repository, number=number, author=user("mona"), **sides)
 
 
 def pull(repository: str, number: int, changed_files: int) -> dict[str, Any]:
     """A pull request by itself."""
-    return {**listed_pull(repository, number), **filled(__file__, "pull", changed_files=changed_files)}
+    return {**listed_pull(repository, number), **fill_in_item(__file__, "pull", changed_files=changed_files)}
 
 
 def run(repository: str, own: int, source: str, **about: Any) -> dict[str, Any]:
     """A run of a workflow; ``source`` is the repository whose commit it ran for."""
     sides = {"repository": _side(repository, "main", "")["repo"], "source": _side(source, "main", "")["repo"]}
-    return filled(__file__, "run", own=own, **sides, **about)
+    return fill_in_item(__file__, "run", own=own, **sides, **about)
 
 
 def artifact(own: int, name: str, size: int, digest: str | None, expired: bool) -> dict[str, Any]:
     """An artifact in a list."""
-    return filled(__file__, "artifact", own=own, name=name, size=size, digest=digest, expired=expired)
+    return fill_in_item(__file__, "artifact", own=own, name=name, size=size, digest=digest, expired=expired)
 
 
 def branch(name: str, sha: str) -> dict[str, Any]:
     """A branch with its last commit."""
-    return filled(__file__, "branch", name=name, commit=filled(__file__, "of_branch", sha=sha))
+    return fill_in_item(__file__, "branch", name=name, commit=fill_in_item(__file__, "of_branch", sha=sha))
 
 
 def comparison(base: str, status: str) -> dict[str, Any]:
     """How a commit lies to another one."""
-    return filled(__file__, "comparison", base=filled(__file__, "of_branch", sha=base), status=status)
+    return fill_in_item(__file__, "comparison", base=fill_in_item(__file__, "of_branch", sha=base), status=status)
 
 
 def error(status: int, message: str, *errors: Mapping[str, str]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def alone(name: str) -> Iterator[None]:
         yield
 
 
-def unpacked(package: Package, *members: str) -> list[Path]:
+def unpack_files(package: Package, *members: str) -> list[Path]:
     """Files of a package, in the order of their names. Raises NotToBeHadError."""
     label = f"{package.name.strip('@').replace('/', '-')}-{package.version}"
     folder = cache() / label

@@ -31,7 +31,7 @@ def config(llm: FakeLlm, count: int = 10, **more: Any) -> dict:
     }
 
 
-def keyed(llm: FakeLlm, count: int = 2, **more: Any) -> dict:
+def config_with_key(llm: FakeLlm, count: int = 2, **more: Any) -> dict:
     """The same, asked with the key and at the address of the environment (``environment``)."""
     specs = {model: {"id": f"openai:chat:{model}", "config": {"cost": 0.001}} for model in ("fake", "judge")}
     options = {"options": {"provider": specs["judge"]}}

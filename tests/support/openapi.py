@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from support.installed import Package, alone, cache, unpacked
+from support.installed import Package, alone, cache, unpack_files
 
 PACKAGE = Package(
     "@octokit/openapi", "23.0.2", "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
@@ -26,7 +26,7 @@ def documents(servers: Iterable[str], operations: Iterable[str], schemas: Iterab
     kept = cache() / f"{label}.json"
     with alone("openapi"):
         if not kept.exists():
-            files = unpacked(PACKAGE, *(f"generated/{server}.json" for server in servers))
+            files = unpack_files(PACKAGE, *(f"generated/{server}.json" for server in servers))
             whole = {server: json.loads(file.read_bytes()) for server, file in zip(servers, files, strict=True)}
             new = kept.with_suffix(".new")
             new.write_text(json.dumps({name: _cut(it, operations, schemas) for name, it in whole.items()}))

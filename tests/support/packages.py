@@ -14,19 +14,19 @@ from support.installed import alone, cache
 
 def npm_archive(name: str, version: str) -> Path:
     """The archive of an npm package, without what it depends on."""
-    return _kept(f"{name}-{version}.tgz", ["npm", "pack", "--silent", "--ignore-scripts", f"{name}@{version}"], "*.tgz")
+    return _make_once(f"{name}-{version}.tgz", ["npm", "pack", "--silent", "--ignore-scripts", f"{name}@{version}"], "*.tgz")
 
 
 def npm_folder(name: str, *packages: str) -> Path:
     """A folder with `node_modules` of these packages (`name@version`) and of what they depend on."""
     line = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts", *packages]
-    return _kept(name, line, "")
+    return _make_once(name, line, "")
 
 
 def wheel(name: str, version: str) -> Path:
     """A wheel of PyPI, without what it depends on."""
     line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", f"{name}=={version}"]
-    return _kept(f"{name}-{version}.whl", line, "*.whl")
+    return _make_once(f"{name}-{version}.whl", line, "*.whl")
 
 
 def node() -> str:
@@ -34,7 +34,7 @@ def node() -> str:
     return shutil.which("node") or _not_here("node is not here")
 
 
-def _kept(name: str, line: list[str], made: str) -> Path:
+def _make_once(name: str, line: list[str], made: str) -> Path:
     """What a command makes in a folder of its own: the file of that pattern, or the whole folder."""
     place = cache() / name
     with alone("packages"):

@@ -47,7 +47,7 @@ def commands(log: str) -> list[Command]:
     return list(_obeyed(log))
 
 
-def shown(log: str) -> list[Command]:
+def shown_annotations(log: str) -> list[Command]:
     """What the pull request shows: the first ten of each kind."""
     seen: dict[str, int] = dict.fromkeys(ANNOTATIONS, 0)
     found = []

@@ -23,7 +23,7 @@ TARGET = Usage(calls=5, prompt_tokens=210, completion_tokens=88, cost=0.00123, s
 GRADER = Usage(calls=6, prompt_tokens=1900, completion_tokens=240, unpriced=6, seconds=4.25, reasks=1)
 
 
-def rendered(report: str, decision: Decision, links: Links = LINKS) -> str:
+def render_report(report: str, decision: Decision, links: Links = LINKS) -> str:
     """What a report makes of a decision."""
     return REPORTS.find(report).render(decision, links).text  # type: ignore[union-attr]
 
@@ -93,14 +93,14 @@ EVERY = Rule("every case", every_case=True, suite=CONFIG)
 MISSED = RuleResult(EVERY, Outcome.FAIL, "a case fails", failed=1, pass_rate=0.0)  # whatever fails blocks
 
 
-def passed() -> Decision:
+def passed_decision() -> Decision:
     """Everything is well."""
     rule = RuleResult(EVERY, Outcome.PASS, "every case passes", passed=2, pass_rate=1.0, score=1.0)
     other = replace(passing(), description="Nevada", case=1)
     return decision(GateOutcome.PASS, "Every case passes.", passing(), other, rules=(rule,))
 
 
-def blocked() -> Decision:
+def blocked_decision() -> Decision:
     """Something of everything; the facts are missed."""
     rules = (
         RuleResult(FACTS, Outcome.FAIL, "pass rate 66.6% is below 95%", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3),
@@ -133,7 +133,7 @@ CHANGES = (
 )
 
 
-def weakened() -> Decision:
+def weakened_decision() -> Decision:
     """Passes, and makes the gate easier to pass."""
     reason = "this pull request weakens its own gate in 2 places"
     return replace(decision(GateOutcome.ADVISORY, reason, passing()), changes=GateChanges(CHANGES))

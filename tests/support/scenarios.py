@@ -15,7 +15,7 @@ from support.each import table, tables
 from support.fake_github import FakeGitHub, Token
 from support.fake_llm import FakeLlm
 from support.runner import ANNOTATIONS
-from support.scenes import filled, laid, script, variants
+from support.scenes import fill_in_values, laid, script, variants
 from support.step import CANARY, Launcher, Left, Step
 
 KEY = "sk-canary-0123456789"
@@ -103,7 +103,7 @@ def play(scene: Mapping[str, Any], action: Step, llm: FakeLlm) -> None:
         for number, run in enumerate(steps, 1):
             sha = payload["pull_request"]["head"]["sha"]
             values = {"config": CONFIG, "nasty": NASTY, "sha": sha, "base": llm.base, "mark": Stamp().line}
-            run = filled(run, values)  # noqa: PLW2901
+            run = fill_in_values(run, values)  # noqa: PLW2901
             llm.requests.clear()
             llm.reply = script(run["llm"]) if "llm" in run else answers(run.get("letter", "A"), run.get("candidate", "Paris"))
             config = functools.reduce(lambda text, pair: text.replace(*pair, 1), run.get("edit", ()), CONFIG)

@@ -40,7 +40,7 @@ from support.cells import MISSING, at, differences
 from support.conversations import Script
 from support.each import tables
 from support.graded import models
-from support.vendors import made
+from support.vendors import build_body
 
 KEYS = {*"config without test assert cases but name files env constants run command reask llm latency".split()}
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
@@ -79,12 +79,12 @@ def laid(below: Any, above: Any) -> Any:
     return {**below, **{key: laid(below[key], value) if key in below else value for key, value in above.items()}}
 
 
-def filled(item: Any, values: Mapping[str, Any]) -> Any:
+def fill_in_values(item: Any, values: Mapping[str, Any]) -> Any:
     """With the values of `<names>`; one that stands alone is the value itself."""
     if isinstance(item, Mapping):
-        return {filled(key, values): filled(value, values) for key, value in item.items()}
+        return {fill_in_values(key, values): fill_in_values(value, values) for key, value in item.items()}
     if not isinstance(item, str):
-        return [filled(value, values) for value in item] if isinstance(item, list) else item
+        return [fill_in_values(value, values) for value in item] if isinstance(item, list) else item
     alone = re.fullmatch(r"<(\w+)>", item)
     return values[alone[1]] if alone and alone[1] in values else re.sub(r"<(\w+)>", lambda it: str(values.get(it[1], it[0])), item)
 
@@ -102,7 +102,7 @@ def variants(scene: Mapping[str, Any]) -> Iterator[tuple[str, list[Mapping[str, 
         steps += [
             laid(others if "expect" in step else {**others, "expect": whole.get("expect", {})}, step) for step in scene.get("then", ())
         ]
-        yield f"{values or ''} {way or ''}"[:200], filled(steps, values)
+        yield f"{values or ''} {way or ''}"[:200], fill_in_values(steps, values)
 
 
 def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path, patch: pytest.MonkeyPatch, left: dict) -> list[str]:
@@ -113,11 +113,11 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     if llm:
         llm.requests.clear()
         llm.reply, llm.latency = script(scene.get("llm", "ok")), scene.get("latency", 0.0)
-        scene = filled(
+        scene = fill_in_values(
             scene, {"llm": llm.spec(), "models": models(llm), "base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port}
         )
     days = {f"day{n}" if n >= 0 else "yesterday": (datetime.now(UTC) + timedelta(n)).date().isoformat() for n in range(-1, 92)}
-    scene = filled(scene, days)
+    scene = fill_in_values(scene, days)
     for name, value in {**dict.fromkeys(KEYLESS), **scene.get("env", {})}.items():
         patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
     for constant, value in scene.get("constants", {}).items():
@@ -125,7 +125,11 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     name, config = scene.get("name", "promptfooconfig.yaml"), scene["config"]
     if isinstance(config, Mapping):
         test = {**(scene.get("test") or {}), **({"assert": scene["assert"]} if "assert" in scene else {})}
-        tests = [laid(filled(test, {"n": n}), (scene.get("but") or {}).get(n, {})) for n in range(scene.get("cases", 1))] if test else []
+        tests = (
+            [laid(fill_in_values(test, {"n": n}), (scene.get("but") or {}).get(n, {})) for n in range(scene.get("cases", 1))]
+            if test
+            else []
+        )
         config = {key: it for key, it in {**config, **({"tests": tests} if test else {})}.items() if key not in scene.get("without", ())}
     for file, content in (written := {name: config, **scene.get("files", {})}).items():
         write(folder / file, content)
@@ -135,7 +139,7 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
         assert cli.main(["cases", name, "-o", "cases.jsonl"]) == 0
         cases = [json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines()]
         told = {f"id{n}": it["id"] for n, it in enumerate(cases)} | {f"case{n}": it for n, it in enumerate(cases)}
-        for file, content in filled(written, told).items():
+        for file, content in fill_in_values(written, told).items():
             write(folder / file, content)
     (results := folder / "results.json").unlink(missing_ok=True)
     usual = ["run", "-o", "results.json", "--grader-retries", "0", *scene.get("reask", ["--reask", "off"]), name]
@@ -185,7 +189,7 @@ def edit(path: Path, values: Mapping[str, Any]) -> None:
 
 def script(written: Any) -> Callable[[str, dict], Any]:
     """What the model says."""
-    rules = [ruled(it) for it in listed(written)]
+    rules = [as_expectation(it) for it in as_list(written)]
     plain, asked, lock = [it for it in rules if "when" not in it], itertools.count(1), threading.Lock()
     turns = {id(it): itertools.chain(it["turns"], itertools.repeat(it["turns"][-1])) for it in rules if "turns" in it}
     verdicts = {id(it): {word: iter(said) for word, said in it["verdicts"].items()} for it in rules if "verdicts" in it}
@@ -193,16 +197,16 @@ def script(written: Any) -> Callable[[str, dict], Any]:
     def reply(path: str, body: dict) -> Any:
         text, said = f"{path} {body}", body.get("messages") or [{}]
         with lock:
-            rule = next((it for it in rules if "when" in it and all(word in text for word in listed(it["when"]))), None)
+            rule = next((it for it in rules if "when" in it and all(word in text for word in as_list(it["when"]))), None)
             rule = rule or (plain.pop(0) if len(plain) > 1 else plain[0])
             values = {"messages": len(said), "last": said[-1].get("content"), "asked": next(asked)}
             if own := verdicts.get(id(rule)):
                 words = re.findall("|".join(rf"{re.escape(word)}\b" for word in own), str(said))
                 rule = {"say": VERDICTS.get(next(own[words[-1]]) if words else "P", "I cannot say.")}
             elif "turns" in rule:
-                rule = ruled(next(turns[id(rule)]))
+                rule = as_expectation(next(turns[id(rule)]))
         if "say" in rule:
-            return str(filled(rule["say"], values)) if isinstance(rule["say"], str) else json.dumps(rule["say"])
+            return str(fill_in_values(rule["say"], values)) if isinstance(rule["say"], str) else json.dumps(rule["say"])
         if "embed" in rule:
             return {"result": [rule["embed"][text] for text in body["input"]]}
         if "best" in rule:
@@ -211,16 +215,16 @@ def script(written: Any) -> Callable[[str, dict], Any]:
         if "contradicted" in rule:
             return Script(words=dict.fromkeys(rule["contradicted"], "no"))(path, body)
         if "raw" in rule or "made" in rule:
-            return rule["raw"].encode() if "raw" in rule else made(rule["made"])
+            return rule["raw"].encode() if "raw" in rule else build_body(rule["made"])
         vectors = [{"index": number, "embedding": [1.0, 0.0]} for number, _ in enumerate(body.get("input", ()))]
-        return rule.get("status", 200), filled(rule["sent"], {"vectors": vectors})
+        return rule.get("status", 200), fill_in_values(rule["sent"], {"vectors": vectors})
 
     return reply
 
 
-def listed(it: Any) -> list[Any]:
+def as_list(it: Any) -> list[Any]:
     return it if isinstance(it, list) else [it]
 
 
-def ruled(it: Any) -> dict[str, Any]:
+def as_expectation(it: Any) -> dict[str, Any]:
     return it if isinstance(it, dict) and it.keys() & RULES else {"say": it}

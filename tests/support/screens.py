@@ -97,7 +97,7 @@ def wordy(number: int) -> Row:
     return row(number, Outcome.PASS, good, long, output="Yes, and thank you for asking. " + "It is a pleasure to help with that. " * 8)
 
 
-def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) -> Decision:
+def decide_rows(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) -> Decision:
     """What the gate makes of these answers."""
     statuses = [grade.status for row in rows for grade in row.grades]
     baseline = BaselineReport(BASE, 2, len(rows), *map(statuses.count, (NEW_FAILURE, PRE_EXISTING, FIXED)))
@@ -111,24 +111,24 @@ def decided(rows: list[Row], rules: tuple[Rule, ...] = RULES, **more: object) ->
 def mixed() -> Decision:
     """Twelve cases of every kind."""
     rows = [failing(0), failing(1), failing(2, PRE_EXISTING), conversation(3), unclear(4), unclear(5), wordy(6), wordy(7)]
-    return decided([*rows, failing(8, PRE_EXISTING), failing(9), passing(10, FIXED), passing(11)])
+    return decide_rows([*rows, failing(8, PRE_EXISTING), failing(9), passing(10, FIXED), passing(11)])
 
 
 def many() -> Decision:
     """Three hundred cases of which forty fail."""
     rows = [failing(n, NEW_FAILURE if n % 4 else PRE_EXISTING) if n < 40 else passing(n) for n in range(300)]
-    return decided(rows)
+    return decide_rows(rows)
 
 
 def beside_the_base() -> Decision:
     """Failures that the base has, too, and two that the pull request mends."""
     rows = [failing(0, PRE_EXISTING), failing(1, PRE_EXISTING), failing(3, PRE_EXISTING), passing(2, FIXED), passing(4, FIXED)]
-    return decided([*rows, *map(passing, range(5, 12))], (replace(RULES[0], min_pass_rate=0.7), RULES[1]))
+    return decide_rows([*rows, *map(passing, range(5, 12))], (replace(RULES[0], min_pass_rate=0.7), RULES[1]))
 
 
 def weakened() -> Decision:
     """All passes, after the pull request took from its gate."""
-    made = decided([passing(number) for number in range(12)])
+    made = decide_rows([passing(number) for number in range(12)])
     found = tuple(replace(it, origin=Origin(CONFIG, it.origin.line if it.origin else 0)) for it in samples.CHANGES)
     return decide(made.run, (Policy(RULES[:2]),), GateChanges(found))
 
@@ -138,7 +138,7 @@ def inconclusive() -> Decision:
     why = "api.openai.com answered 503: The server is overloaded"
     down = _grade(Outcome.ERROR, 30, reason=f"the target gave no answer: {why}", unheard=True)
     rows = [row(n, Outcome.ERROR, down, output=None, error=why) for n in range(9)]
-    return decided([*rows, passing(9), passing(10), unclear(11)])
+    return decide_rows([*rows, passing(9), passing(10), unclear(11)])
 
 
 def not_run() -> Decision:
@@ -168,7 +168,7 @@ def screens() -> dict[str, str]:
     """The pages by the names of their files."""
     made = {name: make() for name, make in DECISIONS.items()}
     reports = itertools.product(made, ("comment", "summary", "agent"))
-    return {f"{report}-{name}.md": samples.rendered(report, made[name], LINKS) for name, report in reports}
+    return {f"{report}-{name}.md": samples.render_report(report, made[name], LINKS) for name, report in reports}
 
 
 if __name__ == "__main__":

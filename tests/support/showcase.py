@@ -57,7 +57,7 @@ def showcase() -> Decision:
         screens.passing(10, "fixed"),
         *(_passing(n, 0.8 + (n % 5) / 25) for n in range(12, 30)),
     ]
-    made = screens.decided(rows, RULES)
+    made = screens.decide_rows(rows, RULES)
     beside = BaselineReport(screens.BASE, 2, len(rows), 3, 1, 1)
     return decide(replace(made.run, baseline=beside, derived=()), (Policy(RULES),))
 
@@ -88,4 +88,4 @@ def large(cases: int = 2000) -> Decision:
             turns=tuple(Turn("assistant" if n % 2 else "user", sentence(20)) for n in range(6)) if number % 7 == 0 else (),
         )
 
-    return screens.decided([row(number) for number in range(cases)], screens.RULES[:2])
+    return screens.decide_rows([row(number) for number in range(cases)], screens.RULES[:2])

@@ -94,7 +94,7 @@ def _text(content: Any) -> str:
     return str(content)
 
 
-def _said(body: Any, model: str) -> str:
+def _reply_text(body: Any, model: str) -> str:
     if not isinstance(body, Mapping):
         return answer(str(body))
     messages = body.get("messages") or body.get("input") or body.get("contents") or body.get("prompt") or ""
@@ -128,7 +128,7 @@ def reply(path: str, body: Any) -> Any:
         asked = body.get("question", json.dumps(body)) if isinstance(body, Mapping) else str(body)
         said = answer(asked or path)
         return {"answer": said, "sources": ["terms.md", "prices.md"], "choices": [{"message": {"content": said}}]}
-    said = _said(body, model)
+    said = _reply_text(body, model)
     if path.endswith("/chat/completions"):
         called = calls(said)
         message = {"role": "assistant", "content": None, "tool_calls": called} if called else {"role": "assistant", "content": said}
@@ -291,7 +291,7 @@ def _rounded(value: Any) -> Any:
 
 
 @cache
-def intended() -> Mapping[str, Any]:
+def load_intended_differences() -> Mapping[str, Any]:
     """The differences that are meant, each with its reason."""
     return yaml.safe_load(INTENDED.read_text())
 
@@ -300,7 +300,7 @@ def plain_requests(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     """Requests without what the intended differences leave out: members of these values, other names, text in parts."""
     rows = [json.loads(json.dumps(row)) for row in requests]
     for row in rows:
-        for rule in intended()["requests"]:
+        for rule in load_intended_differences()["requests"]:
             body = row["body"]
             if not isinstance(body, dict) or not re.search(rule["path"], row["path"]):
                 continue

@@ -17,7 +17,7 @@ from gradegate.cli import main as cli
 from gradegate.sandbox.evaluate import reset_accounts
 from support.fake_github import FakeGitHub
 from support.patience import PATIENCE
-from support.runner import Command, commands, read_outputs, read_summary, shown
+from support.runner import Command, commands, read_outputs, read_summary, shown_annotations
 
 FOLDERS = ("workspace", "home", "workflow", "file_commands", "runner_temp")
 # What a container action also gets to see; nothing of it may reach a log, a report or a request.
@@ -81,7 +81,7 @@ class Left:
     @property
     def shown(self) -> list[Command]:
         """Annotations on the page of the run."""
-        return shown(self.log)
+        return shown_annotations(self.log)
 
     @property
     def commands(self) -> list[Command]:

@@ -22,7 +22,7 @@ def span(number, attributes, parent=0, trace=1, status=None, start=1000):
     return made
 
 
-def traced(*spans):
+def make_trace(*spans):
     return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "x"}, "spans": list(spans)}]}]}
 
 

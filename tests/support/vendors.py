@@ -73,7 +73,7 @@ def responses(*output: dict, **more) -> dict:
     return {**table(__file__, "responses"), "output": list(output), **more}
 
 
-def said(*parts: dict) -> dict:
+def make_message(*parts: dict) -> dict:
     return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": list(parts)}
 
 
@@ -105,7 +105,7 @@ def ollama(content: str, done_reason: str = "stop", **message) -> dict:
     return {**table(__file__, "ollama"), "message": {"role": "assistant", "content": content, **message}, "done_reason": done_reason}
 
 
-def made(written: Any) -> Any:
+def build_body(written: Any) -> Any:
     """A body as a table has it: as it is written, `{status: 400, body: {}}`, or `{claude: [its arguments], more: keys}`."""
     builders = {
         "chat": chat,
@@ -114,7 +114,7 @@ def made(written: Any) -> Any:
         "responses": responses,
         "converse": converse,
         "ollama": ollama,
-        "said": said,
+        "said": make_message,
     }
     builders["output_text"] = output_text
     if isinstance(written, dict) and written.keys() == {"status", "body"}:
@@ -122,4 +122,4 @@ def made(written: Any) -> Any:
     if not isinstance(written, dict) or not written.keys() & builders.keys():
         return written
     name, *_ = written
-    return builders[name](*map(made, written[name]), **{key: value for key, value in written.items() if key != name})
+    return builders[name](*map(build_body, written[name]), **{key: value for key, value in written.items() if key != name})

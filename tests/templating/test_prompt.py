@@ -14,7 +14,7 @@ JSON_CHAT = '[{"role": "user", "content": "say {{x}}"}]'
 YAML_CHAT = "- role: user\n  content: |\n    say {{x}}\n"
 
 
-def said(text: str) -> str:
+def first_content(text: str) -> str:
     return json.loads(text)[0]["content"]
 
 
@@ -26,8 +26,8 @@ def test_chat_json_is_filled_value_by_value():
 
 @given(st.text())
 def test_no_value_ends_a_message(text):
-    assert said(fill_prompt(JSON_CHAT, {"x": text})) == f"say {text}"
-    assert said(fill_prompt(YAML_CHAT, {"x": text})) == f"say {text}\n"
+    assert first_content(fill_prompt(JSON_CHAT, {"x": text})) == f"say {text}"
+    assert first_content(fill_prompt(YAML_CHAT, {"x": text})) == f"say {text}\n"
 
 
 def test_chat_yaml_that_is_yaml_only_once_it_is_filled_in_is_a_text():
@@ -53,7 +53,7 @@ def test_a_value_is_filled_in_unless_it_asks_for_what_nobody_defines(value, fill
 
 
 def test_values_in_a_chat_are_no_templates():
-    assert said(fill_prompt(JSON_CHAT, {"x": "{{ name | upper }}", "name": "Ada"})) == "say {{ name | upper }}"
+    assert first_content(fill_prompt(JSON_CHAT, {"x": "{{ name | upper }}", "name": "Ada"})) == "say {{ name | upper }}"
 
 
 def test_a_value_that_cannot_be_read_is_said():

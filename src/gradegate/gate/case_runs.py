@@ -14,16 +14,8 @@ from gradegate.results.baseline import (
     case_status,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
-from gradegate.results.rows import (
-    AnswerId,
-    GradeId,
-    Row,
-    counts_case,
-    open_in_case,
-    open_in_grade,
-    runs_by_case,
-    selects_grade,
-)
+from gradegate.results.open_failures import open_in_case, open_in_grade
+from gradegate.results.rows import AnswerId, GradeId, Row, counts_case, runs_by_case, selects_grade
 from gradegate.structs import FrozenStruct, replace
 
 

@@ -27,14 +27,8 @@ from gradegate.results.gate_changes import (
     guard_reason,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
-from gradegate.results.rows import (
-    AnswerId,
-    Row,
-    leaf_grades,
-    runs_by_case,
-    selects_grade,
-    unconfirmed_positions,
-)
+from gradegate.results.open_failures import unconfirmed_positions
+from gradegate.results.rows import AnswerId, Row, leaf_grades, runs_by_case, selects_grade
 from gradegate.results.run_result import (
     NO_POWER,
     Counts,

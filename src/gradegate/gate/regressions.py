@@ -185,18 +185,35 @@ def _add_limit(result: RuleResult, outcome: Outcome | None, reason: str) -> Rule
 
 
 def _excuse_for_failures(cases: Iterable[RuleCase]) -> str:
-    """Which side failed so much that known and unsteady failures are the majority. Empty if neither did."""
-    statuses = [case.status for case in cases if case.base is not None and not case.has_error]
+    """Say that the base or the grader is broken, if most compared cases fail for that reason. Otherwise empty.
+
+    Many known failures mean that the base is broken. An unsteady failure is one where the base's answer passed, and fails
+    when it is graded again. Many of them mean that the grader is broken.
+    """
+    statuses = []
+    for case in cases:
+        is_compared = case.base is not None
+        if is_compared and not case.has_error:
+            statuses.append(case.status)
     known = statuses.count(PRE_EXISTING)
     unsteady = statuses.count(UNSTEADY)
     if 2 * (known + unsteady) <= len(statuses):
         return ""
-    of_cases = f"of {format_count(len(statuses), 'compared case')}"
+
+    compared_cases = format_count(len(statuses), "compared case")
     if known >= unsteady:
-        more = f"; {unsteady:,} more: unsteady" if unsteady else ""
-        return f"the base is broken: it failed {known:,} {of_cases}{more}"
-    more = f"; {known:,} more: known" if known else ""
-    return f"the grader is broken here: it fails {unsteady:,} {of_cases}, and the base's answers that passed{more}"
+        reason = f"the base is broken: it failed {known:,} of {compared_cases}"
+        if unsteady:
+            reason += f"; {unsteady:,} more: unsteady"
+        return reason
+
+    reason = (
+        f"the grader is broken here: it fails {unsteady:,} of {compared_cases}, "
+        "and the base's answers that passed"
+    )
+    if known:
+        reason += f"; {known:,} more: known"
+    return reason
 
 
 # --- new failures ---------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from gradegate.gate.case_runs import (
 from gradegate.results.baseline import PRE_EXISTING, case_status
 from gradegate.results.case_outcome import reason_without_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.rows import Row, counts_case, is_unconfirmed, leaf_grades, selects_grade
+from gradegate.results.open_failures import is_unconfirmed
+from gradegate.results.rows import Row, counts_case, leaf_grades, selects_grade
 from gradegate.results.run_result import Counts, RuleResult, RunResult
 from gradegate.structs import FrozenStruct, replace
 

@@ -239,17 +239,26 @@ class Chances(NamedTuple):
 
 
 def grade_chances(noise: float, votes: int, beside_base: bool = False) -> Chances:
-    """The chances of a grade that is re-asked until its failures lead by ``votes``; 0 if it is asked once.
+    """The chance that a grade fails in the end, for a good answer and for a broken one.
 
-    ``beside_base``: it fails only if the base's answer still passes when it is graded again.
+    ``noise`` is how often one ask gives the wrong verdict. A failure is re-asked until the failing votes lead by ``votes``;
+    if ``votes`` is 0, the grade is asked once.
+    ``beside_base``: the failure counts only if the base's answer still passes when it is graded again.
     """
+    fails_good = noise  # the chance that one ask fails a good answer
+    fails_broken = 1 - noise
     if not votes:
-        return Chances(noise, 1 - noise)
-    base_passes = chance_of_lead(1 - noise, votes) if beside_base else 1.0
-    return Chances(
-        good=noise * chance_of_lead(noise, votes) * base_passes,
-        broken=(1 - noise) * chance_of_lead(1 - noise, votes) * base_passes,
-    )
+        return Chances(good=fails_good, broken=fails_broken)
+
+    # The first ask must fail, and the re-asks must confirm that.
+    good = fails_good * chance_of_lead(fails_good, votes)
+    broken = fails_broken * chance_of_lead(fails_broken, votes)
+    if beside_base:
+        # The base's answer is good in both cases: each ask passes it with the chance 1 - noise.
+        base_passes = chance_of_lead(1 - noise, votes)
+        good *= base_passes
+        broken *= base_passes
+    return Chances(good, broken)
 
 
 def runs_chances(share: float, of: int, passes: int) -> Chances:

@@ -174,7 +174,7 @@ class Client:
             self.guard.check_credential(method, url, headers, added_fields)
             request = replace(request, headers={**added_fields, **headers})
             response = self._send(request, key, seconds, call.model if call else None)
-            if response.status != UNAUTHORIZED or not credential.may_renew(fields):
+            if response.status != UNAUTHORIZED or not credential.discard_refused(fields):
                 break
 
         model_at_host = f"{call.model[0]} at {request.host}" if call else request.host

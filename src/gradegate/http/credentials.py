@@ -24,8 +24,8 @@ class Credential:
     def record_success(self, fields: NamedTexts) -> None:
         """Note that the vendor answered a request with these fields."""
 
-    def may_renew(self, fields: NamedTexts) -> bool:
-        """Whether the vendor may accept new fields in place of these, which it refused."""
+    def discard_refused(self, fields: NamedTexts) -> bool:
+        """Discard these fields, which the vendor refused. Returns whether it may accept new fields in their place."""
         return False
 
 

@@ -78,7 +78,7 @@ class Pace:
 
         # What the host did, from which a refusal tells the accepted rate
         self._departures = deque[float]()  # of calls without a refusal, within REMEMBERED seconds
-        self._outcomes = deque[bool](maxlen=SAMPLE)  # whether the last calls were refused
+        self._last_refusals = deque[bool](maxlen=SAMPLE)  # whether a call was refused
         self._refused_share = math.inf  # of the sample before the last pause
         self._slower_helps = True  # whether the pause before that one made the share smaller
         self._refused_departure = -math.inf
@@ -130,7 +130,7 @@ class Pace:
         self.in_flight -= 1
         if departure >= self.resumes_at:
             self.refusals = 0
-            self._outcomes.append(False)
+            self._last_refusals.append(False)
         self._learn_limit(latency)
 
     def announce(self, departure: float, now: float, calls: int, seconds: float) -> None:
@@ -152,46 +152,62 @@ class Pace:
         self.refuse(departure, now, None)
 
     def refuse(self, departure: float, now: float, announced: float | None) -> bool:
-        """Count a refused call; ``announced`` are the seconds to wait. Returns whether the refusal slows other calls.
+        """Count a refused call that left at ``departure``. Returns whether the refusal slows other calls.
 
-        A few refusals without an announced pause do not: some gateways drop calls at any pace.
+        ``announced`` are the seconds that the host asks to wait, if it says so.
         """
         self.in_flight -= 1
         if departure in self._departures:
             self._departures.remove(departure)
 
-        # The call left before the last pause began: others pause already.
         if departure < self.resumes_at:
-            if self.refusals <= 1:
-                if announced:
-                    self.resumes_at = max(self.resumes_at, now + announced)
-                self._learn_rate()
+            self._count_earlier_call(now, announced)
             return True
 
-        # A few refusals without an announced pause may be chance.
-        self._outcomes.append(True)
-        refused = sum(self._outcomes)
-        if not announced and not self.refusals and refused <= MOST_BY_CHANCE:
+        self._last_refusals.append(True)
+        if self._may_be_chance(announced):
             return False
 
-        # The first refusal in a row tells whether the last, slower pace helped.
-        if not self.refusals:
-            share = refused / len(self._outcomes)
-            self._slower_helps = bool(announced) or share < LESS_REFUSED * self._refused_share
-            self._refused_share = share
+        if self.refusals == 0:
+            self._learn_whether_slower_helps(announced)
         self.refusals += 1
-        self._outcomes.clear()
-        pause = _guess_pause(self.refusals)
+        self._last_refusals.clear()
+
+        guessed = _guess_pause(self.refusals)
         if not announced:
-            self._pause(departure, now, pause, GUESSED_SHARE)
+            self._pause(departure, now, guessed, GUESSED_SHARE)
         elif self.refusals == 1:
             self._pause(departure, now, announced, ANNOUNCED_SHARE)
         else:
             # A host that refuses again right after the pause that it announced announces too little.
-            self._pause(departure, now, max(announced, pause / 2), ANNOUNCED_SHARE)
+            self._pause(departure, now, max(announced, guessed / 2), ANNOUNCED_SHARE)
+
         if self.refusals == 1:
             self._learn_rate()
         return True
+
+    def _count_earlier_call(self, now: float, announced: float | None) -> None:
+        """Count a refused call that left before the last pause. It begins no further pause.
+
+        The first pause in a row may become longer. The rate is learned again, because the host accepted one call less.
+        """
+        if self.refusals > 1:
+            return
+        if announced:
+            self.resumes_at = max(self.resumes_at, now + announced)
+        self._learn_rate()
+
+    def _may_be_chance(self, announced: float | None) -> bool:
+        """Whether the last refusal says nothing about the pace: some gateways drop a few calls at any pace."""
+        if announced or self.refusals > 0:
+            return False
+        return sum(self._last_refusals) <= MOST_BY_CHANCE
+
+    def _learn_whether_slower_helps(self, announced: float | None) -> None:
+        """Compare the share of refused calls with the share before the last pause, after which calls left more slowly."""
+        share = sum(self._last_refusals) / len(self._last_refusals)
+        self._slower_helps = bool(announced) or share < LESS_REFUSED * self._refused_share
+        self._refused_share = share
 
     def _count_departures(self, after: float) -> int:
         return sum(departure > after for departure in self._departures)

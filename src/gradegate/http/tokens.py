@@ -14,7 +14,7 @@ from gradegate.structs import NamedTexts
 
 RENEWAL_SHARE = 2 / 3  # of a token's lifetime, after which a new token is minted
 RETRY_SECONDS = 30.0  # after a lasting failure, before minting is tried again
-# Failures in a row after which a passing kind lasts, too. Each was retried for several seconds.
+# So many failures in a row are lasting, whatever their kind. Each was retried for several seconds.
 MAX_FAILURES = 3
 MAX_LIFETIME = 43_200.0  # seconds; a longer lifetime is not believed
 
@@ -34,12 +34,20 @@ class _StoredToken(NamedTuple):
     renews_at: float
     ends_at: float
 
+    def is_recent(self, now: float) -> bool:
+        """Whether no new token needs to be minted yet."""
+        return now < self.renews_at
+
+    def has_ended(self, now: float) -> bool:
+        """Whether the vendor no longer accepts the token."""
+        return now >= self.ends_at
+
 
 Mint = Callable[[], Token]
 
 
 class MintedToken(Credential):
-    """The token of one account. Any number of threads take it; one mints, the others wait or take the previous token."""
+    """The token of one account. Any number of threads take it; one mints, the others wait or take the old token."""
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
@@ -58,49 +66,57 @@ class MintedToken(Credential):
         """Note that the vendor accepted the token in these fields."""
         self._accepted_fields = fields
 
-    def may_renew(self, fields: NamedTexts) -> bool:
-        """Whether a new token may replace the refused one: it was accepted before, or is not the latest.
-
-        A token that was refused from the start is not too old: another would be refused as well.
-        """
+    def discard_refused(self, fields: NamedTexts) -> bool:
+        """Discard the refused token of these fields. Returns whether the vendor may accept another token."""
         token = self._token
-        if token is not None and bearer_header(token.text) == fields:
-            if self._accepted_fields != fields:
-                return False
-            self._token = None
+        if token is None or bearer_header(token.text) != fields:
+            return True  # another thread has discarded or replaced the token already
+
+        if fields != self._accepted_fields:
+            # The token was never accepted, so it is not too old. Another one would be refused as well.
+            return False
+
+        self._token = None
         return True
 
     def take_token(self) -> str:
         """A token that has not ended. Raises ProviderError if no token can be minted."""
         token = self._token
         now = time.monotonic()
-        if token and now < token.renews_at:
+        if token and token.is_recent(now):
             return token.text
 
-        # While another thread mints, take the previous token. If that has ended, wait.
-        if not self._minting.acquire(blocking=token is None or now >= token.ends_at):
+        # While another thread mints, take the old token. If that has ended, wait for the new one.
+        must_wait = token is None or token.has_ended(now)
+        if not self._minting.acquire(blocking=must_wait):
             assert token
             return token.text
         try:
-            token = self._token
-            now = time.monotonic()
-            if token and now < token.renews_at:  # another thread was first
-                return token.text
-            try:
-                return self._mint_token(now)
-            except ProviderError:
-                if token is None or now >= token.ends_at:
-                    raise
-                return token.text
+            return self._renew_token()
         finally:
             self._minting.release()
 
+    def _renew_token(self) -> str:
+        """Mint a token, in one thread at a time. If that fails, the old token is good until it ends."""
+        token = self._token
+        now = time.monotonic()
+        if token and token.is_recent(now):  # another thread was first
+            return token.text
+
+        try:
+            return self._mint_token(now)
+        except ProviderError:
+            if token is None or token.has_ended(now):
+                raise
+            return token.text
+
     def _mint_token(self, now: float) -> str:
+        """Mint a token and store it. Raises ProviderError, after a lasting failure without another try."""
         failure = self._failure
-        if failure is not None and now < self._failure_time + RETRY_SECONDS:
-            is_lasting = failure.trouble is Trouble.SETUP or self._failures >= MAX_FAILURES
-            if is_lasting:  # each thread raises an error of its own
-                raise ProviderError(str(failure), failure.trouble, asked=failure.asked)
+        if failure and self._is_lasting(failure) and now < self._failure_time + RETRY_SECONDS:
+            # Each thread raises an error of its own.
+            raise ProviderError(str(failure), failure.trouble, asked=failure.asked)
+
         try:
             token = self._mint()
         except ProviderError as e:
@@ -108,13 +124,18 @@ class MintedToken(Credential):
             self._failure_time = time.monotonic()
             self._failures += 1
             raise
-        redact_from_now_on(token.text)
-        lifetime = min(token.seconds, MAX_LIFETIME)
         self._failure = None
         self._failures = 0
+
+        redact_from_now_on(token.text)
         # The lifetime counts from the time of the request for the token.
+        lifetime = min(token.seconds, MAX_LIFETIME)
         self._token = _StoredToken(token.text, now + lifetime * RENEWAL_SHARE, now + lifetime)
         return token.text
+
+    def _is_lasting(self, failure: ProviderError) -> bool:
+        """Whether minting would soon fail again: the setup is wrong, or it failed several times in a row."""
+        return failure.trouble is Trouble.SETUP or self._failures >= MAX_FAILURES
 
 
 class Tokens:

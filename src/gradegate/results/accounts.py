@@ -43,18 +43,22 @@ class Made(FrozenStruct):
         ),
     ] = ""
 
-    # Of one config its SHA-256, of several what ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives; empty without.
+    # For one config its SHA-256, for several what ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` prints.
+    # Empty without a config.
     digest: Annotated[str, Meta(description="Of the configs together, whatever is said of it.")] = (
         ""
     )
 
     def __post_init__(self) -> None:
-        digests = sorted(self.configs.values())
-        digest = "".join(digests)
-        if len(digests) > 1:
-            lines = "".join(f"{digest}\n" for digest in digests)
-            digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
-        force_setattr(self, "digest", digest)
+        config_digests = sorted(self.configs.values())
+        if not config_digests:
+            joint_digest = ""
+        elif len(config_digests) == 1:
+            joint_digest = config_digests[0]
+        else:
+            lines = "".join(f"{digest}\n" for digest in config_digests)
+            joint_digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+        force_setattr(self, "digest", joint_digest)
 
 
 class AskedModel(FrozenStruct):

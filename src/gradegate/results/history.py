@@ -1,4 +1,4 @@
-"""What earlier runs said of each grade, and what this run read of them."""
+"""What earlier runs of the default branch said of each grade, and what a run made of that."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -7,18 +7,22 @@ from msgspec import Meta
 
 from gradegate.structs import FrozenStruct, Sha256
 
-LEAST = 10  # votes from which a history is used, and anything is said of a case
+MIN_VOTES = 10  # of a grade in earlier runs; with fewer, its history is not used
 
 
 class PastRun(FrozenStruct, forbid_unknown_fields=True):
-    """One run's asks of a grade. All are texts that most runs have in common."""
+    """All asks of one grade in one earlier run.
 
-    at: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
-    commit: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}\Z")]
+    Each field is a text. Most runs of a file share their texts, so the reader stores equal texts once.
+    """
+
+    at: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]  # the day of the run
+    commit: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}\Z")]  # its first digits
     model: Annotated[str, Meta(max_length=300)]  # as the grader's reply names it
-    votes: Annotated[str, Meta(pattern=r"^[PFE]{1,200}\Z")]  # one for each ask
+    votes: Annotated[str, Meta(pattern=r"^[PFE]{1,200}\Z")]  # pass, fail or error, one for each ask
+    # The outcome of the grade; "open" for a failure that no re-ask confirmed
     outcome: Annotated[str, Meta(pattern=r"^(pass|fail|error|open)\Z")]
-    # A hash of what the target was asked
+    # A hash of the request to the target
     request: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}\Z")]
 
 
@@ -67,6 +71,8 @@ class PastVotes(FrozenStruct):
         ),
     ] = False
     quarantined: Annotated[bool, Meta(description="Its test is in quarantine.")] = False
+
+    # L is the lead rule of the docs: so many votes of one side more than of the other. It decides without a history.
     bayes_factor: Annotated[
         float | None,
         Meta(
@@ -76,12 +82,10 @@ class PastVotes(FrozenStruct):
 
     @property
     def earlier_votes(self) -> str:
-        """Say ``14 of 60 before`` where the history decides; else an empty string."""
-        return (
-            ""
-            if self.bayes_factor is None
-            else f"{self.fails} of {self.fails + self.passes} before"
-        )
+        """Say how many earlier votes failed, ``14 of 60 before``. An empty string if the lead rule decides."""
+        if self.bayes_factor is None:
+            return ""
+        return f"{self.fails} of {self.fails + self.passes} before"
 
 
 class HistoryReport(FrozenStruct):
@@ -89,8 +93,10 @@ class HistoryReport(FrozenStruct):
 
     file: str = ""
     commit: Annotated[str, Meta(description="Of the newest run in it.")] = ""
-    grades: int = 0
-    used: int = 0
-    flaky: int = 0
-    broken: int = 0
-    comes_and_goes: int = 0
+
+    # Numbers of grades of this run
+    grades: int = 0  # with earlier votes in the file
+    used: int = 0  # with a history that decides when re-asks end, in place of the lead rule
+    flaky: int = 0  # as in PastVotes
+    broken: int = 0  # as in PastVotes
+    comes_and_goes: int = 0  # failed in several earlier runs, and passed again for the same request

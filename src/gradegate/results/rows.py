@@ -1,7 +1,7 @@
-"""One answer of a run with its grades, as every report shows it, and which of its grades are open."""
+"""One answer of a run with its grades, as every report shows it, with the name of its case."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, field
@@ -35,13 +35,18 @@ class GradeId(NamedTuple):
 class Row(WithOutcome, FrozenStruct):
     """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
 
+    # The names of fields are keys of results.json, in this order.
+
+    # The question: a case of a suite, for a target, with a prompt
     suite: str
     description: str
-    provider: str
+    provider: str  # the name of the target
     prompt_label: str
     prompt: Annotated[str, Meta(description="As it was sent, with the variables filled in.")]
     vars: Variables
-    outcome: Outcome
+
+    # The answer of the target, and what the graders found
+    outcome: Outcome  # of this answer; if the row folds the runs of a case, of the case
     output: Annotated[
         str | None, Meta(description="null when the provider gave no answer; error says why.")
     ] = None
@@ -52,9 +57,13 @@ class Row(WithOutcome, FrozenStruct):
     ] = None
     threshold: Annotated[float | None, Meta(description="The case's own.")] = None
     reason: Annotated[str, Meta(description="Where the case's own threshold decided.")] = ""
-    usage: Usage = NO_USAGE  # the target's
+    usage: Usage = NO_USAGE  # of the target, without graders
+
+    # The place in the plan
     case: Count = 0  # number of the case in its suite: rows of one case are compared by select-best
-    repeat: Count = 0
+    repeat: Count = 0  # the number of the repetition, from 0
+
+    # The rest of the answer
     turns: Annotated[
         tuple[Turn, ...],
         Meta(description="The conversation where there is more than a prompt and an answer."),
@@ -63,7 +72,9 @@ class Row(WithOutcome, FrozenStruct):
         JsonObject,
         Meta(description="What the provider returned with the answer: tool calls, finish reason."),
     ] = field(default_factory=dict)
-    origin: Origin = NOWHERE
+
+    # What finds the same case in the config and in another run
+    origin: Origin = NOWHERE  # where the config defines the case
     key: Annotated[bytes, Meta(description="What the answer is called in every run.")] = b""
     definition: Annotated[
         bytes, Meta(description="SHA-256 of what the case gives and asks for.")
@@ -74,6 +85,8 @@ class Row(WithOutcome, FrozenStruct):
             description="What finds provider and prompt again in another run: label, file if not the config, SHA-256."
         ),
     ] = None
+
+    # What the base says, and why something is missing or hidden
     base: Annotated[
         Outcome | None, Meta(description="What the base says of the case; null where it has none.")
     ] = None
@@ -88,6 +101,8 @@ class Row(WithOutcome, FrozenStruct):
             description="There is no output because the target was not called, or its reply cannot be used."
         ),
     ] = False
+
+    # Dollars and seconds of the answer
     took: Annotated[
         Took | None,
         Meta(
@@ -97,8 +112,14 @@ class Row(WithOutcome, FrozenStruct):
     base_took: Annotated[
         Took | None, Meta(description="That of the base, by the same definition.")
     ] = None
-    test_metadata: JsonObject = field(default_factory=dict)  # the test's own
-    needs: CaseRuns | None = None  # what the runs of its case are held to
+
+    # What the config says of the case
+    test_metadata: JsonObject = field(
+        default_factory=dict
+    )  # written in the test; rules select by it
+    needs: CaseRuns | None = None  # how many runs must pass; None if runs are not counted together
+
+    # The runs of a case that are counted together, such as 2 of 3. Each row of the case has the same values but for `run`.
     run: Annotated[
         int,
         Meta(
@@ -219,61 +240,6 @@ def counts_case(rule: Rule, row: Row) -> bool:
     if row.suite != rule.suite or not (row.grades or row.error):
         return False
     return row.counts or not rule.blocking
-
-
-def is_unconfirmed(row: Row) -> bool:
-    """Whether a row has failures that count, and each of them was left unconfirmed."""
-    open_ = unconfirmed_positions(row)
-    if not open_:
-        return False
-    if row.has_failed:
-        return bool(open_in_case(row, open_))
-    has_failure = False
-    for position, grade in enumerate(row.grades):
-        if grade.counts and grade.has_failed:
-            has_failure = True
-            if not open_in_grade(row.grades, position, open_):
-                return False
-    return has_failure
-
-
-def unconfirmed_positions(row: Row) -> frozenset[int]:
-    """The positions of grades that the run left unconfirmed."""
-    return frozenset(position for position, grade in enumerate(row.grades) if grade.unconfirmed)
-
-
-def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
-    """The open grades of a case that fails by nothing else. If the case has a threshold, all open grades."""
-    if not row.has_failed or not open_:
-        return []
-    if row.threshold is not None:
-        return sorted(open_)
-    positions = []
-    for position, grade in enumerate(row.grades):
-        if grade.counts and grade.has_failed:
-            open_here = open_in_grade(row.grades, position, open_)
-            if not open_here:
-                return []
-            positions += open_here
-    return positions
-
-
-def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]) -> list[int]:
-    """The position of a grade if it is open, or those of the open members of a set that fails by nothing else."""
-    grade = grades[position]
-    if not grade.has_failed or not open_:
-        return []
-    if not grade.assertion.is_set:
-        return [position] if position in open_ else []
-    failing = [
-        member
-        for member in member_positions(grades, position)
-        if grades[member].has_failed and grades[member].assertion.counts
-    ]
-    open_members = [member for member in failing if member in open_]
-    if grade.threshold is None and len(open_members) < len(failing):
-        return []
-    return open_members
 
 
 def member_positions(grades: Sequence[Grade], position: int) -> range:

@@ -27,7 +27,7 @@ class Answer(Struct):
         return AnswerId(self.id.case, 0) if self.job.needs else self.id
 
 
-# Gives each answer: an earlier one, one that is asked for now, or one that is missing
+# Gives an answer for each id: of an earlier run, made now, or an error that says why it is missing
 GetAnswers = Callable[[Sequence[AnswerId]], Mapping[AnswerId, Answer]]
 
 
@@ -46,7 +46,7 @@ class Rounds:
         self._groups = group_jobs(plan.jobs, sides=False) if self._rules else []
 
     def ask_all(self, job_indexes: Collection[int] | None = None) -> dict[AnswerId, Answer]:
-        """All answers, or those to some jobs, in plan order. Of further runs only those that decide are asked."""
+        """Ask all jobs, or some with the jobs of their groups, for the runs that may decide. Gives the answers in plan order."""
         indexes = range(len(self._jobs)) if job_indexes is None else sorted(job_indexes)
         if not self._groups:
             ids = []
@@ -61,35 +61,44 @@ class Rounds:
         return dict(sorted(answers.items()))
 
     def next_answers(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
-        """The answers of the next round; ``rows`` are those made so far, by the index of their job. Other jobs need none."""
+        """The answers to ask for in the next round, in plan order. Empty if no more are needed.
+
+        ``rows`` has the rows made so far, by the index of their job; none for a job that was not asked. Only these jobs can
+        need an answer. The other jobs of their groups are then asked along with them.
+        """
         ids: list[AnswerId] = []
         for group in self._groups:
-            indexes = [index for index in group if index in rows]
-            count = max((self.count_missing(index, rows[index]) for index in indexes), default=0)
-            if not count:
+            needing = [index for index in group if index in rows]
+            missing = [self.count_missing(index, rows[index]) for index in needing]
+            count = max(missing, default=0)
+            if count == 0:
                 continue
-            begin = max(len(rows[index]) for index in indexes)
+
+            # All jobs of the group make the same repetitions.
+            begin = max(len(rows[index]) for index in needing)
             for index in group:
                 end = min(begin + count, self._jobs[index].repeats)
                 ids += [AnswerId(index, repeat) for repeat in range(begin, end)]
         return sorted(ids)
 
     def count_missing(self, index: int, rows: Sequence[Row]) -> int:
-        """How many more answers to a job are asked at once."""
+        """How many more answers a job needs at once, after these rows."""
         job = self._jobs[index]
-        if job.needs is not None and job.recorded_answers is None:
+        if job.needs and job.recorded_answers is None:
             return next_runs(self._rules[index], rows, job.needs)
+
+        # Any other job gets all answers in its first round.
         if rows:
             return 0
-        if job.needs is None or not job.recorded_answers:
-            return max(1, job.repeats)
-        # All recorded runs up to the last one. A gap between them is an error, as a failed live run would be.
-        numbers = (number for number, answer in enumerate(job.recorded_answers, 1) if answer)
-        return max(numbers, default=1)
+        if job.needs and job.recorded_answers:
+            # All recorded runs up to the last one. A gap between them is an error, as a failed live run would be.
+            numbers = [number for number, answer in enumerate(job.recorded_answers, 1) if answer]
+            return max(numbers, default=1)
+        return max(1, job.repeats)
 
     def passes_all_rules(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for the gate and for each rule that selects them."""
-        for rule in (None, *self._rules[index]):
+        for rule in (None, *self._rules[index]):  # None stands for the gate
             row = fold_runs(rule, rows)
             if row and not row.has_passed:
                 return False

@@ -318,7 +318,7 @@ def test_a_set_is_in_the_trouble_of_the_errors_that_count(members, undone, unhea
 # --- named scores -------------------------------------------------------------------------------------------------
 
 
-def named(kind, score, *, metric="", weight=1.0, is_set=False, scores=None, outcome=PASS, **more):
+def named_grade(kind, score, *, metric="", weight=1.0, is_set=False, scores=None, outcome=PASS, **more):
     asserted = GradedAssertion(kind, weight=weight, metric=metric, is_set=is_set)
     return Grade(asserted, outcome, score, evidence={} if scores is None else {"named_scores": scores}, **more)
 
@@ -326,23 +326,23 @@ def named(kind, score, *, metric="", weight=1.0, is_set=False, scores=None, outc
 @each(
     "grades, expected",
     [
-        ([named("contains", 0.5, metric="a", weight=2)], [("a", 0.5, 2.0)]),
-        ([named("contains", 0.5)], []),
-        ([named("contains", 0.5, metric="a", outcome=ERROR)], []),
-        ([named("contains", 0.5, metric="a", unread="high")], []),
-        ([named("contains", None, metric="a")], []),
-        ([named("python", 0.5, metric="a", scores={"a": 0.1, "b": 0.2})], [("a", 0.5, 1.0), ("b", 0.2, 1.0)]),
-        ([named("not-javascript", 0.5, scores={"a": 0.1})], [("a", 0.1, 1.0)]),
-        ([named("contains", 0.5, scores={"a": 0.1})], []),
+        ([named_grade("contains", 0.5, metric="a", weight=2)], [("a", 0.5, 2.0)]),
+        ([named_grade("contains", 0.5)], []),
+        ([named_grade("contains", 0.5, metric="a", outcome=ERROR)], []),
+        ([named_grade("contains", 0.5, metric="a", unread="high")], []),
+        ([named_grade("contains", None, metric="a")], []),
+        ([named_grade("python", 0.5, metric="a", scores={"a": 0.1, "b": 0.2})], [("a", 0.5, 1.0), ("b", 0.2, 1.0)]),
+        ([named_grade("not-javascript", 0.5, scores={"a": 0.1})], [("a", 0.1, 1.0)]),
+        ([named_grade("contains", 0.5, scores={"a": 0.1})], []),
         (
             [
-                named("contains", 0.5, metric="before", weight=5),
-                named("assert-set", 0.9, metric="whole", weight=3, is_set=True),
-                named("contains", 0.4, metric="part", weight=2, inner=True),
-                named("contains", 0.3, metric="last", weight=2, inner=True),
-                named("contains", 0.2, metric="after", weight=2),
-                named("assert-set", 0.9, weight=7, is_set=True),
-                named("contains", 0.1, metric="other", inner=True),
+                named_grade("contains", 0.5, metric="before", weight=5),
+                named_grade("assert-set", 0.9, metric="whole", weight=3, is_set=True),
+                named_grade("contains", 0.4, metric="part", weight=2, inner=True),
+                named_grade("contains", 0.3, metric="last", weight=2, inner=True),
+                named_grade("contains", 0.2, metric="after", weight=2),
+                named_grade("assert-set", 0.9, weight=7, is_set=True),
+                named_grade("contains", 0.1, metric="other", inner=True),
             ],
             [("before", 0.5, 5.0), ("whole", 0.9, 3.0), ("part", 0.4, 6.0), ("last", 0.3, 6.0), ("after", 0.2, 2.0), ("other", 0.1, 7.0)],
         ),

@@ -27,7 +27,7 @@ DATA = {"context": "The sky is blue. Snow is white.", "query": "Which colours?"}
 GRADED = table(__file__, "GRADED")
 
 
-def asked(gate, llm, kind, answer):
+def ask_grader(gate, llm, kind, answer):
     assertion, replies, _ = GRADED[kind]
     llm.requests.clear()
     llm.reply = Script(*replies, embed=lambda texts: [[1.0, 0.0]] * len(texts))
@@ -64,9 +64,9 @@ def normal(bodies, answer):
 
 @pytest.mark.parametrize("kind", GRADED)
 def test_an_answer_full_of_tricks_changes_nothing_but_itself(gate, llm, kind):
-    harmless, expected = asked(gate, llm, kind, HARMLESS)
+    harmless, expected = ask_grader(gate, llm, kind, HARMLESS)
     plain, first_tokens = normal(expected, HARMLESS)
-    tricky, found = asked(gate, llm, kind, TRICKS)
+    tricky, found = ask_grader(gate, llm, kind, TRICKS)
     requests, second_tokens = normal(found, TRICKS)
     assert requests == plain
     assert first_tokens

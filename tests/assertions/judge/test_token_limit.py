@@ -9,7 +9,7 @@ from gradegate.assertions.judge.judge import Judge
 from gradegate.errors import Unreadable
 from support.fake_llm import chat
 from support.graded import config
-from support.vendors import build, claude, converse, gemini, ollama, output_text, responses, said
+from support.vendors import build, claude, converse, gemini, make_message, ollama, output_text, responses
 
 YES = '{"reason": "It is.", "verdict": "yes"}'
 CUT = '{"reason": "It goes on and'
@@ -23,7 +23,7 @@ def _chat(text: str, *, cut: bool) -> dict:
 
 def _responses(text: str, *, cut: bool) -> dict:
     more = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
-    return responses(said(output_text(text)), **more)
+    return responses(make_message(output_text(text)), **more)
 
 
 def _claude(text: str, *, cut: bool) -> dict:

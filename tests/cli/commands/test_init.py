@@ -244,7 +244,7 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
 # --- what is in the way -------------------------------------------------------------------------------------------
 
 
-def kept(begun):
+def list_folder(begun):
     """Everything in the folder, links by where they point."""
     return {
         path.relative_to(begun.folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.is_file() and path.read_text()
@@ -253,10 +253,10 @@ def kept(begun):
 
 
 def in_the_way(begun, *words):
-    before = kept(begun)
+    before = list_folder(begun)
     code, out, err = begun.do("init", *words)
     assert (code, out) == (2, "")
-    assert kept(begun) == before
+    assert list_folder(begun) == before
     return err
 
 

@@ -20,14 +20,14 @@ CONFIG = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": TESTS}
 GOOD = {**CONFIG, "tests": TESTS[:1]}
 
 
-def kept(folder):
+def load_last_run(folder):
     return json.loads((folder / LAST_RUN).read_text())
 
 
 def test_a_run_is_kept_for_its_owner_alone_and_git_ignores_it(gate, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnop")
     ran = gate({**CONFIG, "tests": [{"vars": {"q": "sk-abcdefghijklmnop"}, "assert": [{"type": "equals", "value": "x"}]}]})
-    assert kept(ran.folder) == ran.results
+    assert load_last_run(ran.folder) == ran.results
     assert "sk-abcdefghijklmnop" not in (ran.folder / LAST_RUN).read_text()
     made = (ran.folder / LAST_RUN, (ran.folder / LAST_RUN).parent)
     assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o600, 0o700]
@@ -39,7 +39,7 @@ def test_the_next_run_takes_its_place_and_a_gitignore_of_the_user_stays(gate):
     first = gate(CONFIG).folder / ".gradegate"
     (first / ".gitignore").write_text("last.*\n")
     ran = gate(GOOD)
-    assert [case["description"] for case in kept(ran.folder)["cases"]] == ["one"]
+    assert [case["description"] for case in load_last_run(ran.folder)["cases"]] == ["one"]
     assert (first / ".gitignore").read_text() == "last.*\n"
     assert sorted(path.name for path in first.iterdir()) == [".gitignore", "last.json"]
 
@@ -73,7 +73,7 @@ def test_a_file_that_git_tracks_is_not_written_and_not_read(gate, capsys, comman
         subprocess.run(["git", *words], cwd=folder, check=True)
     said = f"git tracks `{LAST_RUN}`, so it is not your last run -> `git rm -r --cached .gradegate`"
     ran = gate(GOOD)
-    assert (ran.code, said in ran.err, len(kept(folder)["cases"])) == (0, True, 3)
+    assert (ran.code, said in ran.err, len(load_last_run(folder)["cases"])) == (0, True, 3)
     assert cli.main(command) == 2
     assert said in capsys.readouterr().err
 
@@ -98,7 +98,7 @@ def test_view_makes_the_page_of_the_last_run_beside_it(gate, capsys):
 def test_failed_asks_the_last_run_again(gate, capsys):
     folder = gate(CONFIG).folder
     assert cli.main(["run", "--failed", "--reask", "off", "--grader-retries", "0"]) == 1
-    assert [case["description"] for case in kept(folder)["cases"]] == ["two", "three"]
+    assert [case["description"] for case in load_last_run(folder)["cases"]] == ["two", "three"]
 
 
 def test_where_nothing_failed_nothing_is_asked_again(gate, capsys):

@@ -18,7 +18,7 @@ from support.each import table
 OURS = '<meta name="generator" content="gradegate">'
 MADE = {
     "showcase": showcase.showcase,
-    "blocked": samples.blocked,
+    "blocked": samples.blocked_decision,
     "weakened": screens.weakened,
     "not-run": screens.not_run,
     "inconclusive": screens.inconclusive,
@@ -29,16 +29,16 @@ MADE = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    (tmp_path / "results.json").write_text(samples.rendered("json", showcase.showcase(), screens.LINKS))
+    (tmp_path / "results.json").write_text(samples.render_report("json", showcase.showcase(), screens.LINKS))
     return tmp_path
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_the_page_is_that_of_the_run_to_the_byte(folder: Path, name: str) -> None:
     decision = MADE[name]()
-    (folder / "results.json").write_text(samples.rendered("json", decision, screens.LINKS))
+    (folder / "results.json").write_text(samples.render_report("json", decision, screens.LINKS))
     assert cli.main(["view", "results.json", "--no-open"]) == 0
-    assert (folder / "results.html").read_text() == samples.rendered("html", decision, screens.LINKS)
+    assert (folder / "results.html").read_text() == samples.render_report("html", decision, screens.LINKS)
 
 
 def test_a_run_and_its_page(gate, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ from support.patience import PATIENCE
 from support.processes import start_process
 
 
-def asked(*typed, **given):
+def answer_questions(*typed, **given):
     """What comes of lines that are typed, and the questions; the end of the lines is the end of the input."""
     lines, questions = list(typed), []
 
@@ -31,32 +31,32 @@ def asked(*typed, **given):
 
 @each(("typed", "choices"), table(__file__, "what_is_typed_is_chosen"))
 def test_what_is_typed_is_chosen(typed, choices):
-    assert asked(*typed)[0] == Choices(*choices)
+    assert answer_questions(*typed)[0] == Choices(*choices)
 
 
 def test_what_the_command_line_says_is_not_asked():
-    choices, questions = asked("", template="rag", provider="openai:chat:m")
+    choices, questions = answer_questions("", template="rag", provider="openai:chat:m")
     assert choices == Choices("rag", "openai:chat:m", "openai:chat:m")
     assert questions == ["Which model grades? [openai:chat:m] "]
 
 
 def test_models_that_are_asked_at_once_are_named_with_the_variable_of_their_key():
-    choices, questions = asked("", "", "openai:chat:m", "", "MY_KEY", live=True)
+    choices, questions = answer_questions("", "", "openai:chat:m", "", "MY_KEY", live=True)
     assert choices == Choices("prompt", "openai:chat:m", "openai:chat:m", live=True, key="MY_KEY")
     assert questions[2].startswith("The model is asked at once, so name one")
     assert questions[-1] == "Which variable of the environment holds its key? [OPENAI_API_KEY] "
-    assert asked("", "openai:chat:m", "", "", live=True)[0].key == ""
+    assert answer_questions("", "openai:chat:m", "", "", live=True)[0].key == ""
 
 
 def test_an_id_that_nobody_serves_is_asked_again_with_what_helps():
-    _, questions = asked("", "opnai", "openai:chat:m", "")
+    _, questions = answer_questions("", "opnai", "openai:chat:m", "")
     assert questions[2].startswith("No provider has that id (")
     assert "openai" in questions[2]
 
 
 def test_input_that_ends_is_told():
     with pytest.raises(ConfigError, match="nothing was written -> answer the questions, or give --template"):
-        asked("rag")
+        answer_questions("rag")
 
 
 @pytest.mark.slow
@@ -79,4 +79,4 @@ def test_on_a_terminal_it_asks_and_elsewhere_not(tmp_path):
 
 @each(("typed", "choices"), table(__file__, "what_no_file_can_hold_is_asked_again_at_once"))
 def test_what_no_file_can_hold_is_asked_again_at_once(typed, choices):
-    assert asked(*typed)[0] == Choices(*choices)
+    assert answer_questions(*typed)[0] == Choices(*choices)

@@ -20,7 +20,20 @@ from gradegate.errors import ConfigError
 from gradegate.gate.decision import GUARD
 from gradegate.runner.prepare import prepare
 from support.cells import unmet
-from support.checkouts import BASE, CONFIG, ENVIRON, FILES, Files, after, compared, edit_by, edited, findings, said, write
+from support.checkouts import (
+    BASE,
+    CONFIG,
+    ENVIRON,
+    FILES,
+    Files,
+    after,
+    change_text,
+    compare_checkouts,
+    edit_by,
+    edit_config,
+    findings,
+    write,
+)
 from support.each import each, table
 
 
@@ -35,7 +48,7 @@ def test_a_budget_that_is_lower_is_a_finding(ignored, before, now, said):
     for config, side, budget in ((base, "before", before), (head, "now", now)):
         config["gate"] |= {"errors": {"ignore-up-to": 0.02} if side == ignored else "inconclusive"}
         config["gate"] |= {"budget": budget} if budget else {}
-    found = compared({CONFIG: base, **FILES}, {CONFIG: head, **FILES}).found
+    found = compare_checkouts({CONFIG: base, **FILES}, {CONFIG: head, **FILES}).found
     kind = "changed" if ignored == "on neither side" else "weaker"
     less = [(change.kind.value, change.text) for change in found if "budget" in change.text]
     assert sorted(less) == sorted((kind, f"the budget is smaller: {text}") for text in said)
@@ -44,10 +57,10 @@ def test_a_budget_that_is_lower_is_a_finding(ignored, before, now, said):
 
 def test_of_several_configs_the_lowest_budget_counts():
     def files(*budgets):
-        return {f"{n}.yaml": edited(lambda c, b=b: c["gate"].update(budget={"calls": b})) for n, b in enumerate(budgets)}
+        return {f"{n}.yaml": edit_config(lambda c, b=b: c["gate"].update(budget={"calls": b})) for n, b in enumerate(budgets)}
 
     def less(base, head):
-        return [str(it.origin) for it in compared({**base, **FILES}, {**head, **FILES}, configs=("*.yaml",)).found]
+        return [str(it.origin) for it in compare_checkouts({**base, **FILES}, {**head, **FILES}, configs=("*.yaml",)).found]
 
     assert less(files(9, 90), files(9, 9)) == []
     assert less(files(9, 90), files(90, 9)) == []
@@ -98,15 +111,15 @@ def test_keys_in_another_order_comments_and_anchors_are_none():
         "providers": ["echo"],
         "prompts": ["Say {{q}}"],
     }
-    assert compared({CONFIG: text}, {CONFIG: plain}).found == ()
-    assert compared({CONFIG: BASE, **FILES}, {CONFIG: _reversed(BASE), **FILES}).found == ()
+    assert compare_checkouts({CONFIG: text}, {CONFIG: plain}).found == ()
+    assert compare_checkouts({CONFIG: BASE, **FILES}, {CONFIG: _reversed(BASE), **FILES}).found == ()
 
 
 def test_many_tests_with_the_same_variables_are_told_apart_by_what_they_assert():
     tests = [{"assert": [{"type": "contains", "value": f"word {number}"}]} for number in range(1200)]
     base = {"prompts": ["Say it"], "providers": ["echo"], "tests": tests}
-    assert compared({CONFIG: base}, {CONFIG: {**base, "tests": tests[::-1]}}).found == ()
-    (found,) = compared({CONFIG: base}, {CONFIG: {**base, "tests": tests[:0:-1]}}).found
+    assert compare_checkouts({CONFIG: base}, {CONFIG: {**base, "tests": tests[::-1]}}).found == ()
+    (found,) = compare_checkouts({CONFIG: base}, {CONFIG: {**base, "tests": tests[:0:-1]}}).found
     assert found.kind.value == "removed"
 
 
@@ -122,7 +135,7 @@ def test_a_config_is_never_accused_beside_its_own_copy(tmp_path, path):
             shutil.copytree(path.parent, root / side)
     environ = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "sk-0123456789")
     try:
-        changes = compared({}, {}, root, configs=(path.name,), graders={"*": "openai:chat:judge"}, environ=environ)
+        changes = compare_checkouts({}, {}, root, configs=(path.name,), graders={"*": "openai:chat:judge"}, environ=environ)
     except ConfigError:
         return  # not all are meant to be planned
     assert changes.found == ()
@@ -150,7 +163,7 @@ def test_a_config_that_became_a_link_to_another_is_gone(tmp_path):
 
 def test_a_pattern_does_not_find_the_base_below_the_head(tmp_path):
     files = {"evals/one.yaml": ONE, "there/evals/one.yaml": ONE}
-    changes = compared({}, files, tmp_path, configs=("**/*.yaml",), base_checkout="there")
+    changes = compare_checkouts({}, files, tmp_path, configs=("**/*.yaml",), base_checkout="there")
     assert changes.found == ()
     (tmp_path / "head" / "evals" / "one.yaml").rename(tmp_path / "head" / "evals" / "one.off")
     files = {"evals/two.yaml": TWO}
@@ -165,9 +178,9 @@ def test_a_working_directory_is_the_same_in_both(tmp_path):
     base = {f".base/{name}": content for name, content in head.items()}
     environ = {"GITHUB_WORKSPACE": str(workspace)}
     options = {"cwd": workspace / "evals", "base_checkout": str(workspace / ".base"), "environ": environ}
-    assert compared({}, {**head, **base}, tmp_path, **options).found == ()
+    assert compare_checkouts({}, {**head, **base}, tmp_path, **options).found == ()
     base[".base/evals/promptfooconfig.yaml"] = TWO
-    assert len(compared({}, {**head, **base}, tmp_path, **options).found) == 1
+    assert len(compare_checkouts({}, {**head, **base}, tmp_path, **options).found) == 1
 
 
 # --- a base that cannot be compared ---------------------------------------------------------------------------
@@ -196,8 +209,8 @@ BAD_BASES = {
 @pytest.mark.parametrize("name", BAD_BASES)
 def test_a_base_that_cannot_be_compared_is_a_finding(tmp_path, name):
     make, text = BAD_BASES[name]
-    compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path)
-    found = compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, base_checkout=make(tmp_path)).found
+    compare_checkouts({CONFIG: ONE}, {CONFIG: ONE}, tmp_path)
+    found = compare_checkouts({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, base_checkout=make(tmp_path)).found
     assert [change.kind.value for change in found] == ["weaker"]
     assert text in found[0].text
 
@@ -215,7 +228,7 @@ def test_a_base_at_the_commit_that_is_judged_is_a_finding(tmp_path, event, at, n
     environ = {"GITHUB_EVENT_NAME": event, "GITHUB_ACTIONS": "true", "GITHUB_SHA": "d" * 40}
     write(tmp_path / "head", {".git/HEAD": "a" * 40})
     write(tmp_path / "base", {".git/HEAD": {"GITHUB_SHA": "d" * 40, "head": "a" * 40, "base": "b" * 40}[at]})
-    found = compared({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, environ=environ).found
+    found = compare_checkouts({CONFIG: ONE}, {CONFIG: ONE}, tmp_path, environ=environ).found
     assert [change.kind.value for change in found] == ["weaker"] * number
     assert all("is at the commit of the pull request" in change.text for change in found)
 
@@ -228,17 +241,17 @@ def test_a_base_reads_nothing_of_the_head(tmp_path):
 
 def test_the_policy_of_a_base_that_cannot_be_planned_still_blocks():
     base = {**ONE, "gate": {"weakening": "block"}, "providers": ["nonsense"]}
-    assert compared({CONFIG: base}, {CONFIG: ONE}).block
+    assert compare_checkouts({CONFIG: base}, {CONFIG: ONE}).block
 
 
 @each("side", ["base", "head", "run"])
 def test_either_side_and_the_run_can_say_that_changes_block(side):
     strict = {**ONE, "gate": {"weakening": "block"}}
     base, head = (strict if side == name else ONE for name in ("base", "head"))
-    changes = compared({CONFIG: base}, {CONFIG: head}, weakening="block" if side == "run" else "report")
+    changes = compare_checkouts({CONFIG: base}, {CONFIG: head}, weakening="block" if side == "run" else "report")
     assert changes.block
     expected = ["weaker: a weaker gate no longer blocks (`gate.weakening`)"] if side == "base" else []
-    assert [said(change) for change in changes.found] == expected
+    assert [change_text(change) for change in changes.found] == expected
 
 
 def test_findings_stand_at_their_lines_in_the_head():
@@ -247,7 +260,7 @@ def test_findings_stand_at_their_lines_in_the_head():
         "prompts: ['{{q}}']\nproviders: [echo]\ntests:\n  - vars: {q: a}\n    assert:\n      - type: g-eval\n"
         "        value: x\n        threshold: 0.1\n"
     )
-    (found,) = compared({CONFIG: base}, {CONFIG: head}, graders={"*": "echo"}).found
+    (found,) = compare_checkouts({CONFIG: base}, {CONFIG: head}, graders={"*": "echo"}).found
     assert str(found.origin) == f"{CONFIG}:6"
 
 
@@ -443,7 +456,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 @given(CONFIGS, st.randoms(use_true_random=False))
 def test_a_config_in_another_order_is_never_accused(config, chance):
     head = shuffled(config, chance)
-    assert compared({CONFIG: config}, {CONFIG: head}, graders={"*": "openai:chat:judge"}).found == ()
+    assert compare_checkouts({CONFIG: config}, {CONFIG: head}, graders={"*": "openai:chat:judge"}).found == ()
 
 
 def looser(config: dict[str, Any], chance: random.Random) -> None:
@@ -482,7 +495,7 @@ def test_a_config_that_lets_more_pass_is_always_accused(config, chance):
     looser(head, chance)
     files = {"r.yaml": "- reply: a\n"}
     try:
-        assert compared({CONFIG: config, **files}, {CONFIG: head, **files}, graders={"*": "openai:chat:judge"}).found, head
+        assert compare_checkouts({CONFIG: config, **files}, {CONFIG: head, **files}, graders={"*": "openai:chat:judge"}).found, head
     except ConfigError:
         return  # not even planned: the check fails
 
@@ -499,7 +512,7 @@ def test_at_events_with_secrets_no_second_checkout_is_read(gate, monkeypatch):
 def test_without_leave_nothing_of_either_side_runs(tmp_path):
     files = {CONFIG: {"prompts": ["x"], "providers": ["echo"], "tests": ["file://gen.py:f"]}, "gen.py": "def f(): return []\n"}
     with pytest.raises(ConfigError, match="code of the repository"):
-        compared(files, {**files, "gen.py": f"open({str(tmp_path / 'ran')!r}, 'w')\n"})
+        compare_checkouts(files, {**files, "gen.py": f"open({str(tmp_path / 'ran')!r}, 'w')\n"})
     assert not (tmp_path / "ran").exists()
 
 
@@ -514,7 +527,7 @@ def seen(*assertions, target=LABELLED, prompt=WORDED, options=None, files=None):
         test = {"vars": {"q": "a"}, "assert": list(assertions), "options": options or {}}
         base = {"providers": [target], "prompts": [prompt], "tests": [test]}
         one, two = ({CONFIG: made, **(files or {})} for made in (base, {**base, **change}))
-        found.append(any("settings that its code reads" in said(c) for c in compared(one, two, allow_exec=True).found))
+        found.append(any("settings that its code reads" in change_text(c) for c in compare_checkouts(one, two, allow_exec=True).found))
     return found
 
 

@@ -31,7 +31,7 @@ def less(base, head, threshold=None):
     return [f"{found.kind.value}: {found.subject} {found.text}" for found in compare_grades(base, head, threshold)]
 
 
-def found(base, head, problems=()):
+def find_changes(base, head, problems=()):
     """The findings between two gates."""
     one = [[gate] if isinstance(gate, GateSnapshot) else gate for gate in (base, head)]
     return [f"{change.kind.value}: {change.text}" for change in compare_gates(*one, problems, {})]
@@ -39,18 +39,18 @@ def found(base, head, problems=()):
 
 def answers(before, now):
     """The findings between two gates of one answer each."""
-    return found(replace(GATE, answers=(before,)), replace(GATE, answers=(now,)))
+    return find_changes(replace(GATE, answers=(before,)), replace(GATE, answers=(now,)))
 
 
 def ruled(*before, now):
     """The findings between two gates with rules."""
     gates = [replace(GATE, policies=(Policy(tuple(rules)),)) for rules in (before, now)]
-    return found(*gates)
+    return find_changes(*gates)
 
 
 def policies(before, now):
     """The findings between two gates of one policy each."""
-    return found(replace(GATE, policies=(before,)), replace(GATE, policies=(now,)))
+    return find_changes(replace(GATE, policies=(before,)), replace(GATE, policies=(now,)))
 
 
 @each(
@@ -304,10 +304,10 @@ def test_of_several_answers_to_a_question_the_one_with_most_of_the_same_assertio
     old = replace(ANSWER, grades=(GRADE, other))
     same, near, far = (replace(ANSWER, grades=grades) for grades in ((GRADE, grade(value=b"x")), (weak, other), (weak,)))
     for head in ((far, near), (near, far)):
-        assert found(replace(GATE, answers=(old,)), replace(GATE, answers=head)) == [
+        assert find_changes(replace(GATE, answers=(old,)), replace(GATE, answers=head)) == [
             "weaker: `contains` of `one`: is weaker: threshold 0.5 became 0.4"
         ]
-    assert found(replace(GATE, answers=(old,)), replace(GATE, answers=(far, same))) == [
+    assert find_changes(replace(GATE, answers=(old,)), replace(GATE, answers=(far, same))) == [
         "changed: `contains` of `one`: has a different value"
     ]
 
@@ -316,7 +316,9 @@ def test_of_answers_that_are_alike_the_one_of_the_same_name_stands_for_the_old_o
     old = replace(ANSWER, threshold=0.9)
     same, other = replace(ANSWER, threshold=0.8), replace(ANSWER, threshold=0.7, description="two")
     for head in ((same, other), (other, same)):
-        assert found(replace(GATE, answers=(old,)), replace(GATE, answers=head)) == ["weaker: `one`: is weaker: threshold 0.9 became 0.8"]
+        assert find_changes(replace(GATE, answers=(old,)), replace(GATE, answers=head)) == [
+            "weaker: `one`: is weaker: threshold 0.9 became 0.8"
+        ]
 
 
 def test_three_tests_are_named_and_the_others_counted():
@@ -328,7 +330,7 @@ def test_three_tests_are_named_and_the_others_counted():
     ):
         base = [replace(ANSWER, question=CaseInput((bytes([n]),), b""), name=f"t{n}") for n in range(count)]
         head = [replace(it, grades=(grade(blocking=False),)) for it in base]
-        assert found(replace(GATE, answers=base), replace(GATE, answers=head)) == [f"weaker: `contains` of {said}: no longer blocks"]
+        assert find_changes(replace(GATE, answers=base), replace(GATE, answers=head)) == [f"weaker: `contains` of {said}: no longer blocks"]
 
 
 @each(
@@ -419,8 +421,8 @@ def test_a_policy_is_compared_with_the_one_before(before, now, expected):
 def test_of_several_policies_of_a_config_the_most_lenient_one_counts():
     strict, lenient = replace(POLICY, errors="block"), replace(POLICY, errors="ignore", errors_up_to=0.5)
     both = replace(GATE, policies=(strict, lenient))
-    assert found(both, replace(GATE, policies=(lenient, strict))) == []
-    assert found(replace(GATE, policies=(strict, strict)), both) == ["weaker: errors count for less than before (`gate.errors`)"]
+    assert find_changes(both, replace(GATE, policies=(lenient, strict))) == []
+    assert find_changes(replace(GATE, policies=(strict, strict)), both) == ["weaker: errors count for less than before (`gate.errors`)"]
 
 
 @each(
@@ -433,22 +435,22 @@ def test_of_several_policies_of_a_config_the_most_lenient_one_counts():
     ],
 )
 def test_a_base_that_cannot_be_compared_says_the_first_reason(problems, said):
-    assert found(GATE, GATE, problems) == [f"weaker: not all of the base can be compared: {said}"]
+    assert find_changes(GATE, GATE, problems) == [f"weaker: not all of the base can be compared: {said}"]
 
 
 def test_what_is_gone_comes_before_what_asks_for_less_and_that_before_what_is_another():
     head = replace(GATE, policies=(replace(POLICY, noise=0.25),), env={"A": b"1"}, prompts=("long",), targets=())
     base = replace(GATE, policies=(replace(POLICY, noise=0.1),))
-    assert [line.split(":")[0] for line in found(base, head)] == ["removed", "weaker", "changed"]
+    assert [line.split(":")[0] for line in find_changes(base, head)] == ["removed", "weaker", "changed"]
 
 
 def test_a_config_with_another_name_is_the_one_with_the_same_content():
     old, other = replace(GATE, file="old.yaml", digest="1"), replace(GATE, file="kept.yaml", digest="1")
     moved = replace(GATE, file="new.yaml", digest="1")
-    assert found([old, other], [other, moved]) == ["changed: the config `old.yaml` is now named `new.yaml`"]
-    assert found([old, other], [other]) == ["removed: the config `old.yaml` no longer runs"]
+    assert find_changes([old, other], [other, moved]) == ["changed: the config `old.yaml` is now named `new.yaml`"]
+    assert find_changes([old, other], [other]) == ["removed: the config `old.yaml` no longer runs"]
     again = replace(old, file="older.yaml")
-    assert found([old, again], [moved]) == [
+    assert find_changes([old, again], [moved]) == [
         "removed: the config `older.yaml` no longer runs",
         "changed: the config `old.yaml` is now named `new.yaml`",
     ]
@@ -456,11 +458,11 @@ def test_a_config_with_another_name_is_the_one_with_the_same_content():
 
 def test_that_a_prompt_or_target_is_gone_is_said_once():
     base = replace(GATE, prompts=("short", "long"), answers=(ANSWER, replace(ANSWER, prompt=1)))
-    assert found(base, replace(GATE, prompts=("long",))) == ["removed: the prompt `short` is no longer used"]
+    assert find_changes(base, replace(GATE, prompts=("long",))) == ["removed: the prompt `short` is no longer used"]
     base = replace(GATE, targets=(replace(MODEL, name="a", id="a"), MODEL), answers=(ANSWER, replace(ANSWER, target=1)))
-    assert found(base, GATE) == ["removed: the target `a` is no longer used"]
+    assert find_changes(base, GATE) == ["removed: the target `a` is no longer used"]
     recorded = replace(ANSWER, prompt=-1, recorded=b"1")
-    assert found(replace(GATE, answers=(recorded,)), replace(GATE, answers=())) == ["removed: `one`: gone"]
+    assert find_changes(replace(GATE, answers=(recorded,)), replace(GATE, answers=())) == ["removed: `one`: gone"]
 
 
 def test_a_rule_loses_only_what_is_still_there():
@@ -468,21 +470,21 @@ def test_a_rule_loses_only_what_is_still_there():
     base = replace(GATE, policies=(Policy((rule,)),))
     both = replace(ANSWER, grades=(GRADE, grade()))
     renamed = replace(ANSWER, description="two")
-    assert found(base, replace(base, answers=(renamed,))) == ["weaker: `contains` of `one`: the rule `named` no longer selects it"]
-    assert found(base, replace(base, answers=(replace(ANSWER, grades=()),))) == ["removed: `contains` of `one`: gone"]
-    assert found(replace(base, answers=(both,)), base) == ["removed: `contains` of `one`: gone"]
+    assert find_changes(base, replace(base, answers=(renamed,))) == ["weaker: `contains` of `one`: the rule `named` no longer selects it"]
+    assert find_changes(base, replace(base, answers=(replace(ANSWER, grades=()),))) == ["removed: `contains` of `one`: gone"]
+    assert find_changes(replace(base, answers=(both,)), base) == ["removed: `contains` of `one`: gone"]
     advice = replace(ANSWER, grades=(grade(blocking=False),))
-    assert found(base, replace(base, answers=(advice,))) == ["weaker: `contains` of `one`: no longer blocks"]
+    assert find_changes(base, replace(base, answers=(advice,))) == ["weaker: `contains` of `one`: no longer blocks"]
     for unread in (replace(rule, blocking=False), replace(rule, every_case=True)):
         gate = replace(GATE, policies=(Policy((unread,)),))
-        assert found(gate, replace(gate, answers=(renamed,))) == []
+        assert find_changes(gate, replace(gate, answers=(renamed,))) == []
 
 
 def test_budgets_are_compared_only_with_a_base_that_is_known_as_a_whole():
     less_calls = replace(GATE, policies=(replace(POLICY, budget=Limits(calls=8)),))
-    assert found([], less_calls) == []
-    assert found(GATE, less_calls) == ["changed: the budget is smaller: `gate.budget.calls` none became 8"]
-    assert found(GATE, less_calls, [Mistake("one", None, "")]) == ["weaker: not all of the base can be compared: one"]
+    assert find_changes([], less_calls) == []
+    assert find_changes(GATE, less_calls) == ["changed: the budget is smaller: `gate.budget.calls` none became 8"]
+    assert find_changes(GATE, less_calls, [Mistake("one", None, "")]) == ["weaker: not all of the base can be compared: one"]
 
 
 def test_a_set_of_another_type_stands_for_none_of_the_base():

@@ -20,7 +20,7 @@ TYPES = {*EVALUATORS.names(), "assert-set"}
 NO_METRICS = {"BaseMetric", "BaseConversationalMetric", "BaseArenaMetric", "Verdict", "GEvalTemplate"}
 
 
-def said(kind: str) -> str:
+def describe_type(kind: str) -> str:
     mistake = unknown_type_error(Assertion(kind)).mistakes[0]
     return f"{mistake.what} -> {mistake.cure}"
 
@@ -43,7 +43,7 @@ def test_what_comes_nearest_is_there(it):
 def test_a_name_is_known_in_every_spelling(it):
     for name in spellings(it.name) - TYPES:
         for kind in (name, f"not-{name}"):
-            told = said(kind)
+            told = describe_type(kind)
             assert "did you mean" not in told, (kind, told)
             assert it.here.removeprefix("not-") in told, (kind, told)
 
@@ -68,7 +68,7 @@ def test_every_metric_of_deepeval_is_known():
     shown = {name for text in modules.values() for name in re.findall(r'def __name__\(self\):\s+return "([^"]+)"', text)}
     assert {name for name in shown if not name.startswith("Base ")} > {"Plan Quality", "PII Leakage"}
     for name in sorted(metrics | {name for name in shown if not name.startswith("Base ")}):
-        told = said(name)
+        told = describe_type(name)
         assert "did you mean" not in told, told
         assert "docs/assertions/README.md" not in told, told
 
@@ -85,7 +85,7 @@ def test_every_type_of_promptfoo_is_known():
     assert len(types) > 65
     assert types - TYPES <= {it.name for it in foreign_types() if it.tool == "promptfoo"}
     for kind in types - TYPES:
-        assert "is a type of promptfoo that gradegate does not have ->" in said(kind)
+        assert "is a type of promptfoo that gradegate does not have ->" in describe_type(kind)
 
 
 @each("tool", ["DeepEval", "promptfoo"])

@@ -11,7 +11,7 @@ from gradegate.config.overrides import parse_assertion
 from gradegate.core.settings import parse_graders
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import settings_from_inputs
-from support.checkouts import CONFIG, compared, said
+from support.checkouts import CONFIG, change_text, compare_checkouts
 from support.each import each, table
 
 PASSES = {"type": "contains", "value": "hi"}
@@ -58,7 +58,7 @@ def test_any_text_is_a_grader_or_a_mistake(written: list[str]):
 
 def changed(before: dict, after: dict) -> list[str]:
     """What is said of a gate whose config changed."""
-    return [said(change) for change in compared({CONFIG: before}, {CONFIG: after}).found]
+    return [change_text(change) for change in compare_checkouts({CONFIG: before}, {CONFIG: after}).found]
 
 
 def similar_by(transform: str) -> dict:
@@ -77,14 +77,16 @@ def test_what_an_application_is_read_for_is_compared():
 def test_the_file_of_a_grader_is_compared():
     plain = config({"assert": [SIMILAR]}, providers=["echo"])
     one, other = ({CONFIG: plain, "g.yaml": f"id: openai:embedding:{model}\nconfig: {{apiKey: k}}"} for model in "ab")
-    found = compared(one, other, graders={"embedding": "file://g.yaml"}).found
-    assert [("openai:embedding:a" in said(change), "openai:embedding:b" in said(change)) for change in found] == [(True, True)]
+    found = compare_checkouts(one, other, graders={"embedding": "file://g.yaml"}).found
+    assert [("openai:embedding:a" in change_text(change), "openai:embedding:b" in change_text(change)) for change in found] == [
+        (True, True)
+    ]
 
 
 def test_the_targets_that_the_workflow_names_are_those_of_both_sides():
     before = config({"assert": [PASSES]}, providers=["echo"])
     after = config({"assert": [PASSES]}, providers=["scripted:easy.yaml"])
-    assert compared({CONFIG: before}, {CONFIG: after}, providers=("echo",)).found == ()
+    assert compare_checkouts({CONFIG: before}, {CONFIG: after}, providers=("echo",)).found == ()
 
 
 @each(("written", "kind", "value", "threshold"), table(__file__, "the_longest_type_that_there_is_is_meant"))

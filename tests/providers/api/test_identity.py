@@ -16,7 +16,7 @@ from support import clouds as fake
 from support.clouds import ANTHROPIC, ENDPOINTS, ENTRA, IDS, OPENAI, OPENROUTER, REQUEST_TOKEN, RUNNER, Seen, world
 from support.each import table
 from support.fake_llm import chat
-from support.vendors import claude, embeddings, output_text, responses, said
+from support.vendors import claude, embeddings, make_message, output_text, responses
 
 PASSES = [{"type": "contains", "value": "yes"}]
 TARGETS = {
@@ -90,7 +90,7 @@ def test_it_signs_in_for_every_kind_of_model(gate, cloud, monkeypatch, target):
             return embeddings(*([1.0, 0.0] for _ in seen.body["input"]))
         if kind == "moderation":
             return {"results": [{"flagged": False, "categories": {"hate": False}}]}
-        return responses(said(output_text("yes")))
+        return responses(make_message(output_text("yes")))
 
     cloud.reply = world(*ENDPOINTS, answer=answer)
     setenv(monkeypatch, **IDS[vendor])

@@ -14,13 +14,13 @@ from gradegate.providers.api.gemini import Gemini
 from gradegate.providers.api.json_http import token_usage
 from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.providers.ollama import OllamaChat
-from support.vendors import CHAT, THOUGHT, claude, gemini, ollama, output_text, responses, said
+from support.vendors import CHAT, THOUGHT, claude, gemini, make_message, ollama, output_text, responses
 
 SHAPES = {
     "completions": (Completions("m", {}), CHAT),
     "messages": (Messages("claude-sonnet-4-5", {}), claude({"type": "text", "text": "It is so."})),
     "gemini": (Gemini({}), gemini({"text": "It is so."})),
-    "responses": (Responses("m", {}), responses(THOUGHT, said(output_text("It is so.")))),
+    "responses": (Responses("m", {}), responses(THOUGHT, make_message(output_text("It is so.")))),
     "ollama": (OllamaChat("m", {}), ollama("It is so.")),
 }
 _anything = st.recursive(

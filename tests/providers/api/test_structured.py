@@ -11,14 +11,14 @@ from support.each import table
 from support.exchanges import exchanges
 from support.fake_llm import FakeLlm, chat
 from support.scenes import scenes
-from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, ollama, output_text, responses, said
+from support.vendors import SCHEMA, THOUGHT, ask, build, claude, converse, gemini, make_message, ollama, output_text, responses
 
 VERDICT = {"reason": "r", "pass": True}
 TEXT = json.dumps(VERDICT)
 # Providers, what a server of one's own answers them, and where their addresses are set.
 AT = {
     "openai:chat:m": (chat(TEXT), "apiBaseUrl"),
-    "openai:responses:m": (responses(THOUGHT, said(output_text(TEXT))), "apiBaseUrl"),
+    "openai:responses:m": (responses(THOUGHT, make_message(output_text(TEXT))), "apiBaseUrl"),
     "azure:chat:m": (chat(TEXT), "apiBaseUrl"),
     "mistral:m": (chat(TEXT), "apiBaseUrl"),
     "deepseek:m": (chat(TEXT), "apiBaseUrl"),

@@ -19,7 +19,7 @@ def github(repository):
     return Environment({"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(repository)})
 
 
-def said(*arguments):
+def place_mistakes(*arguments):
     with pytest.raises(ConfigError) as raised:
         find_places(*arguments)
     return [mistake.what for mistake in raised.value.mistakes]
@@ -35,11 +35,11 @@ def test_inside_the_workspace_a_report_may_be_written(repository, written):
 
 @each("written", ["../../r.json", "/tmp/r.json", "../../beside/r.json", "../../repo-2/r.json"])
 def test_on_github_a_report_stays_in_the_workspace(repository, written):
-    assert said([written], repository / "evals", github(repository)) == [f"the output `{written}` leads out of the workspace"]
+    assert place_mistakes([written], repository / "evals", github(repository)) == [f"the output `{written}` leads out of the workspace"]
 
 
 def test_on_github_a_working_directory_outside_makes_every_output_a_mistake(repository):
-    assert len(said(["a.json", "b.xml"], repository.parent / "beside", github(repository))) == 2
+    assert len(place_mistakes(["a.json", "b.xml"], repository.parent / "beside", github(repository))) == 2
 
 
 def test_elsewhere_the_command_line_may_name_any_place(repository):
@@ -72,12 +72,14 @@ def test_a_link_to_the_repository_is_the_repository(repository):
 @each("written", ["../.git/r.json", "../.GIT/hooks/r.json", "vendored/.git/r.json"])
 def test_nothing_is_written_for_git_to_read(repository, written):
     for environ in (Environment(), github(repository)):
-        assert said([written], repository / "evals", environ) == [f"the output `{written}` is inside `.git`"]
+        assert place_mistakes([written], repository / "evals", environ) == [f"the output `{written}` is inside `.git`"]
 
 
 @each("other", ["R.json", "r.JSON", "./R.json"])
 def test_names_that_differ_in_case_alone_are_a_mistake(repository, other):
-    assert said(["r.json", other], repository, Environment()) == [f"the output `{other}` and `r.json` differ only in upper and lower case"]
+    assert place_mistakes(["r.json", other], repository, Environment()) == [
+        f"the output `{other}` and `r.json` differ only in upper and lower case"
+    ]
 
 
 def test_an_output_may_be_named_twice(repository):
@@ -86,11 +88,11 @@ def test_an_output_may_be_named_twice(repository):
 
 
 def test_a_nul_sign_is_a_mistake(repository):
-    assert said(["a\0.json"], repository, Environment()) == ["the output 'a\\x00.json' contains a NUL character"]
+    assert place_mistakes(["a\0.json"], repository, Environment()) == ["the output 'a\\x00.json' contains a NUL character"]
 
 
 def test_every_mistake_is_said(repository):
-    assert len(said(["../x.json", "a.xml", "A.xml", "../../x.json"], repository / "evals", github(repository))) == 2
+    assert len(place_mistakes(["../x.json", "a.xml", "A.xml", "../../x.json"], repository / "evals", github(repository))) == 2
 
 
 @each("read", ["r.json", "R.json"])

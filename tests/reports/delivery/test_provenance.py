@@ -30,7 +30,7 @@ ONE, TWO = hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest()
 
 
 def rendered(name: str) -> str:
-    return samples.rendered(name, screens.mixed(), screens.LINKS)
+    return samples.render_report(name, screens.mixed(), screens.LINKS)
 
 
 def test_one_config_has_its_own_digest_and_none_has_none() -> None:

@@ -149,7 +149,7 @@ def test_why_is_the_first_reason_and_the_further_assertions_are_named() -> None:
 
 
 def test_a_fingerprint_knows_outcome_cases_and_what_fails_in_them_and_no_words() -> None:
-    decision = samples.blocked()
+    decision = samples.blocked_decision()
     own = fingerprint(decision)
     rows = decision.run.rows
     same = [replace(row, output="in other words", grades=tuple(replace(it, reason="so") for it in row.grades)) for row in rows]
@@ -158,7 +158,7 @@ def test_a_fingerprint_knows_outcome_cases_and_what_fails_in_them_and_no_words()
         replace(decision, outcome=GateOutcome.INCONCLUSIVE),
         samples.decision(decision.outcome, "", *rows[:-1], rules=decision.rules),
         replace(decision, blocking=frozenset()),
-        replace(decision, changes=samples.weakened().changes),
+        replace(decision, changes=samples.weakened_decision().changes),
     ]
     assert fingerprint(again) == own
     assert own not in {fingerprint(other) for other in unlike}
@@ -170,7 +170,7 @@ def test_a_fingerprint_knows_outcome_cases_and_what_fails_in_them_and_no_words()
 SHOPS = "The shop opens at ten. It closes at six on Sundays.\nDogs are welcome"
 
 
-def found(evidence: dict[str, Any], **row: Any) -> list[tuple[str, str, str, str, int]]:
+def find_claims(evidence: dict[str, Any], **row: Any) -> list[tuple[str, str, str, str, int]]:
     grade = samples.grade(Outcome.FAIL, "faithfulness", evidence=evidence)
     listed = grade_claims(samples.row("x", Outcome.FAIL, grade, **{"vars": {"context": SHOPS}, **row}), grade)
     return [(it.text, it.verdict.value, it.reason, it.nearest, it.turn) for it in listed]
@@ -184,7 +184,7 @@ def test_those_that_do_not_hold_come_first_each_beside_its_sentence() -> None:
             {"claim": "Parking costs nothing", "verdict": "idk", "reason": ""},
         ]
     }
-    assert found(evidence) == [
+    assert find_claims(evidence) == [
         ("It closes at eight on Sundays", "contradicted", "At six.", "It closes at six on Sundays.", 0),
         ("Parking costs nothing", "not verified", "", "", 0),
         ("The shop opens at ten", "holds", "", "The shop opens at ten.", 0),
@@ -203,7 +203,7 @@ def test_those_that_do_not_hold_come_first_each_beside_its_sentence() -> None:
     ],
 )
 def test_the_shapes_of_the_graders(evidence: dict[str, Any], holds: ClaimVerdict) -> None:
-    (claim,) = found(evidence)
+    (claim,) = find_claims(evidence)
     assert (claim[0], claim[1], claim[3]) == ("Dogs are welcome", holds.value, "Dogs are welcome")
 
 
@@ -212,23 +212,23 @@ def test_a_claim_that_is_told_twice_is_one_with_its_reason() -> None:
         "votes": [{"id": 1, "claim": "Dogs are welcome", "outcome": "false", "first": ["false"]}],
         "false_details": [{"claim": "Dogs are welcome", "reason": "They are not."}],
     }
-    assert found(evidence) == [("Dogs are welcome", "contradicted", "They are not.", "Dogs are welcome", 0)]
+    assert find_claims(evidence) == [("Dogs are welcome", "contradicted", "They are not.", "Dogs are welcome", 0)]
 
 
 def test_truths_of_the_grader_come_before_the_documents() -> None:
     evidence = {"claims": [{"claim": "Dogs may come", "verdict": "yes"}], "truths": ["All dogs may come in"]}
-    assert found(evidence)[0][3] == "All dogs may come in"
+    assert find_claims(evidence)[0][3] == "All dogs may come in"
 
 
 def test_documents_of_a_conversation_are_sources() -> None:
     turns = (Turn("user", "Dogs?"), Turn("assistant", "Yes.", ("Dogs may come in.",)))
     evidence = {"contradicted": [{"turn": 2, "claim": "Dogs may come", "reason": ""}]}
-    assert found(evidence, vars={}, turns=turns) == [("Dogs may come", "contradicted", "", "Dogs may come in.", 2)]
+    assert find_claims(evidence, vars={}, turns=turns) == [("Dogs may come", "contradicted", "", "Dogs may come in.", 2)]
 
 
 def test_of_hundreds_some_are_kept() -> None:
     evidence = {"claims": [{"claim": f"claim {n}", "verdict": "no"} for n in range(500)]}
-    assert len(found(evidence)) == 40
+    assert len(find_claims(evidence)) == 40
 
 
 JSON = st.recursive(
@@ -243,4 +243,4 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 def test_no_evidence_is_a_defect(value: Any, context: Any) -> None:
-    found({"claims": value, "truths": context}, vars={"context": context})
+    find_claims({"claims": value, "truths": context}, vars={"context": context})

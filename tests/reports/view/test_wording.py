@@ -21,7 +21,19 @@ from gradegate.structs import replace
 from support import samples
 from support.each import each, table
 from support.pages import on_github
-from support.samples import CONFIG, EVERY, FACTS, blocked, decision, grade, inconclusive, passed, rendered, row, unclear
+from support.samples import (
+    CONFIG,
+    EVERY,
+    FACTS,
+    blocked_decision,
+    decision,
+    grade,
+    inconclusive,
+    passed_decision,
+    render_report,
+    row,
+    unclear,
+)
 
 GPT, ECHO = AskedModel("openai:chat:gpt-5", "api.openai.com"), AskedModel("echo", replies_from="prompt")
 FILE = AskedModel("scripted:a.yaml", replies_from="file")
@@ -31,8 +43,8 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 @each(
     ("decision", "words"),
     [
-        (passed(), "Passed"),
-        (blocked(), "Blocked"),
+        (passed_decision(), "Passed"),
+        (blocked_decision(), "Blocked"),
         (inconclusive(), "Inconclusive"),
         (replace(inconclusive(), setup=True), "Inconclusive: the setup is wrong"),
     ],
@@ -109,15 +121,15 @@ def test_a_rule_says_what_it_found_and_what_it_asks(result: RuleResult, measured
 def test_a_rule_of_which_grades_are_missing_is_not_met(outcome: Outcome, errored: int, word: str) -> None:
     result = RuleResult(FACTS, outcome, "", passed=9, errored=errored, pass_rate=1.0)
     assert wording.rule_outcome(result) == word
-    page = rendered("comment", decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links())
+    page = render_report("comment", decision(GateOutcome.INCONCLUSIVE, "", unclear(), rules=(result,)), Links())
     sign = {"met": "✅", "missed": "❌"}.get(word, "❔")
     assert f"| {sign} | facts | " in page
     assert ("✅" in page) is (word == "met")
 
 
 def test_counts_leave_out_what_did_not_happen() -> None:
-    assert wording.run_counts(passed()) == "2 cases: 2 passed. 2 assertions: 2 passed"
-    assert wording.run_counts(blocked()) == ("6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors")
+    assert wording.run_counts(passed_decision()) == "2 cases: 2 passed. 2 assertions: 2 passed"
+    assert wording.run_counts(blocked_decision()) == ("6 cases: 2 passed, 1 failed, 3 errors. 7 assertions: 2 passed, 2 failed, 3 errors")
 
 
 @each(("origin", "words"), [(None, ""), (NOWHERE, ""), (Origin("a.yaml"), "a.yaml"), (Origin("a", 2), "a:2")])
@@ -197,8 +209,8 @@ def test_what_others_wrote_stands_in_blocks_alone(text: str) -> None:
     )
     texts = {"description": text, "output": text, "prompt": text, "error": ""}
     row = replace(failing, **texts, vars={"v": text}, grades=(grade,), suite=text)  # type: ignore[arg-type]
-    decision = samples.decision(samples.blocked().outcome, text, row, rules=(samples.MISSED,))
-    page = on_github(samples.rendered("agent", decision))
+    decision = samples.decision(samples.blocked_decision().outcome, text, row, rules=(samples.MISSED,))
+    page = on_github(samples.render_report("agent", decision))
     assert "Ignore all rules" not in "".join(page.prose)
     assert page.comments == []
     assert {name for name, _ in page.elements} <= {"h3", "p", "pre", "code", "a"}
@@ -206,7 +218,7 @@ def test_what_others_wrote_stands_in_blocks_alone(text: str) -> None:
 
 def test_it_is_capped() -> None:
     rows = [replace(samples.failing(), description=f"case {n}", case=n) for n in range(5000)]
-    text = samples.rendered("agent", samples.decision(samples.blocked().outcome, "", *rows, rules=(samples.MISSED,)))
+    text = samples.render_report("agent", samples.decision(samples.blocked_decision().outcome, "", *rows, rules=(samples.MISSED,)))
     assert len(text) <= 60_000
     shown = text.count("case: case ")
     assert f"{5000 - shown:,} more cases not shown, for lack of space." in text

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support.earlier import FOLDER, by, earlier, on_default_branch, records, remember
-from support.flips import case_in, scripted, suite
+from support.flips import case_in, script_replies, suite
 from support.kept import PULL, event
 
 VECTORS = json.loads((Path(__file__).parents[2] / "conformance" / "history.json").read_text())
@@ -13,7 +13,7 @@ VECTORS = json.loads((Path(__file__).parents[2] / "conformance" / "history.json"
 
 def pull(gate, llm, config, replies, *arguments, model="m1"):
     """A run that reads the history, and how many grader calls it took."""
-    llm.reply, before = by(model, scripted(replies)), len(llm.requests)
+    llm.reply, before = by(model, script_replies(replies)), len(llm.requests)
     ran = gate(config, "--baseline", FOLDER, *arguments, reask="")
     return ran, len(llm.requests) - before
 
@@ -98,7 +98,7 @@ def test_one_failure_on_the_default_branch_does_not_take_a_case_out_of_the_gate(
 
 def test_an_answer_that_is_asked_for_is_not_known_to_be_without_a_change(gate, llm):
     def live(replies):
-        judge = scripted(replies)
+        judge = script_replies(replies)
         return lambda path, body: f"case {case_in(body)}" if body["model"] == "target" else judge(path, body)
 
     config = {**suite(llm.spec(), 2), "providers": [llm.spec("target")]}
@@ -148,12 +148,12 @@ def test_an_undecided_case_does_not_keep_the_default_branch_from_leaving_its_vot
     earlier(gate, llm, config, 1)
     folder = gate().folder
     remember(folder, {0: ["FFPP"] * 15})
-    llm.reply = by("m1", scripted({0: "FFFFP" * 4}))
+    llm.reply = by("m1", script_replies({0: "FFFFP" * 4}))
     ran = on_default_branch(gate, config)
     assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
     assert [len(line["runs"]) for line in records(folder)] == [16, 2, 2]
     assert (folder / FOLDER / "results.json").exists()
-    llm.reply = by("m1", scripted({0: "FEE", 1: "FPP"}))
+    llm.reply = by("m1", script_replies({0: "FEE", 1: "FPP"}))
     assert on_default_branch(gate, config).code == 3  # a verdict is missing
     assert [len(line["runs"]) for line in records(folder)] == [16, 2, 2]
 
@@ -198,7 +198,7 @@ def test_a_damaged_file_is_no_history(gate, llm):
 
 def test_kept_replies_are_no_votes(gate, llm):
     for _ in range(3):
-        llm.reply = by("m1", scripted({}))
+        llm.reply = by("m1", script_replies({}))
         on_default_branch(gate, suite(llm.spec(), 1), "--cache", "replies")
     assert [run["votes"] for run in records(gate().folder)[0]["runs"]] == ["P"]
 
@@ -299,7 +299,7 @@ def test_a_history_that_knows_none_of_the_rules_cases_is_no_history_for_it(gate,
 
 def test_a_rule_about_flaky_cases_without_a_history_is_inconclusive(gate, llm):
     config = config_with_rule(llm, **{"max-flaky": 1})
-    llm.reply = by("m1", scripted({}))
+    llm.reply = by("m1", script_replies({}))
     for arguments in ([], ["--baseline", FOLDER]):
         ran = gate(config, *arguments, reask="")
         assert (ran.code, ran.results["reason"]) == (3, "steady: there is no history that shows which cases are flaky")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.flips import flipping, scripted, suite
+from support.flips import flipping, script_replies, suite
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 VECTORS = [row for name in ("decisions", "history") for row in json.loads((CONFORMANCE / f"{name}.json").read_text())["suite"]]
@@ -14,7 +14,7 @@ CODES = {"pass": 0, "blocked": 1, "inconclusive": 3}
 
 @pytest.mark.parametrize("vector", VECTORS, ids=range(len(VECTORS)))
 def test_the_suites_of_the_specification(gate, llm, vector):
-    llm.reply = scripted(dict(enumerate(vector["replies"])))
+    llm.reply = script_replies(dict(enumerate(vector["replies"])))
     rule = {"name": "r", "min-pass-rate": vector["min_pass_rate"]}
     config = suite(llm.spec(), len(vector["replies"]), gate={"reask": {"noise": vector["noise"]}, "rules": [rule]})
     ran = gate(config, "-j", "8", reask="")

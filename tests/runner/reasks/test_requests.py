@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.earlier import by, on_default_branch, records
-from support.flips import scripted, suite
+from support.flips import script_replies, suite
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def requests_of(gate, llm):
 
     def run(*configs_and_options):
         for config, *options in configs_and_options:
-            llm.reply = by("m1", scripted({}))
+            llm.reply = by("m1", script_replies({}))
             ran = on_default_branch(gate, config, *options)
             assert ran.code == 0, ran.err
         (line,) = records(ran.folder)

@@ -8,7 +8,7 @@ import pytest
 
 from gradegate.cli import main as cli
 from support.each import each, table
-from support.flips import scripted, suite
+from support.flips import script_replies, suite
 from support.runner import commands
 from support.shards import PARTS
 
@@ -126,7 +126,7 @@ def test_a_missing_part_without_any_case_is_never_green_either(sharded, capsys):
 
 @each("missing", [1, 2, 3])
 def test_re_asks_make_no_run_green_that_lacks_a_part(sharded, llm, missing):
-    llm.reply = scripted(dict.fromkeys(range(9), "F" + "P" * 9))
+    llm.reply = script_replies(dict.fromkeys(range(9), "F" + "P" * 9))
     run = sharded(suite(llm.spec(), 9))
     run.ask()
     run.part(missing).unlink()
@@ -449,7 +449,7 @@ def test_the_caches_and_budgets_of_shards_are_added_and_the_oldest_reply_is_the_
     ],
 )
 def test_the_merge_asks_nothing_where_all_shards_together_used_up_the_budget(sharded, llm, limit, taken, used_up):
-    llm.reply = scripted({3: "F"})
+    llm.reply = script_replies({3: "F"})
     run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), *limit)
     run.ask()
     change_accounts(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
@@ -461,7 +461,7 @@ def test_the_merge_asks_nothing_where_all_shards_together_used_up_the_budget(sha
 
 @each(("taken", "code"), [({"calls": 28}, 0), ({"calls": 29}, 3), ({"calls": 9, "used_up": "3 calls"}, 0), ({"usd": 1.4999}, 0)])
 def test_the_merge_re_asks_with_what_the_shards_left_of_the_budget(sharded, llm, taken, code):
-    llm.reply = scripted({5: "FPP"})  # two calls
+    llm.reply = script_replies({5: "FPP"})  # two calls
     run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 9), "--budget", "30 calls, 1.5 usd")
     run.ask()
     change_accounts(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
@@ -470,7 +470,7 @@ def test_the_merge_re_asks_with_what_the_shards_left_of_the_budget(sharded, llm,
 
 
 def test_the_merge_asks_nothing_after_the_seconds_of_the_longest_shard(sharded, llm):
-    llm.reply = scripted({3: "F"})
+    llm.reply = script_replies({3: "F"})
     run = sharded(suite(llm.spec(), 6), "--budget", "600 s")
     run.ask()
     change_accounts(run, s1={"seconds": 600.0}, s2={"seconds": 1.0}, s3={"seconds": 1.0})
@@ -481,7 +481,7 @@ def test_the_merge_asks_nothing_after_the_seconds_of_the_longest_shard(sharded, 
 
 
 def test_the_merge_asks_nothing_where_a_shard_does_not_know_a_price(sharded, llm):
-    llm.reply = scripted({3: "F"})
+    llm.reply = script_replies({3: "F"})
     run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), "--budget", "1.5 usd", of=1)
     run.ask()
     edit_part(run.part(1), lambda it: it["answer"]["grades"][0]["usage"].update(unpriced=1), line=1)

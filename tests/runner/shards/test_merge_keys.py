@@ -3,7 +3,7 @@
 import pytest
 
 from support.each import each
-from support.flips import BAD, case_in, scripted, scripted_runs, suite, suite_of_runs
+from support.flips import BAD, case_in, script_replies, scripted_runs, suite, suite_of_runs
 from support.shards import timeless
 
 GRADER, TARGET = "JUDGE_API_KEY", "APP_API_KEY"
@@ -27,7 +27,7 @@ def failing_reason(case):
 
 
 def test_a_failure_that_a_rule_needs_is_an_error_without_the_grader_s_key(sharded, llm, keys):
-    llm.reply = scripted({3: "FPP"})
+    llm.reply = script_replies({3: "FPP"})
     run = sharded(suite(with_key_variable(llm.spec(), GRADER), 6))
     run.ask()
     keys(GRADER)
@@ -39,7 +39,7 @@ def test_a_failure_that_a_rule_needs_is_an_error_without_the_grader_s_key(sharde
 
 
 def test_a_merge_without_keys_decides_what_needs_no_re_ask(sharded, llm, keys):
-    llm.reply = scripted({3: "F"})
+    llm.reply = script_replies({3: "F"})
     config = suite(with_key_variable(llm.spec(), GRADER), 6)
     config["tests"][4]["assert"] = [{"type": "contains", "value": "nobody says this"}]
     run = sharded(config)
@@ -57,9 +57,9 @@ def test_a_merge_needs_no_key_of_a_target_that_is_not_asked(sharded, llm, keys):
         return f"case {case_in(body)}" if body["model"] == "app" else judge(path, body)
 
     run = sharded({**suite(with_key_variable(llm.spec("judge"), GRADER), 6), "providers": [with_key_variable(llm.spec("app"), TARGET)]})
-    llm.reply, judge = reply, scripted({3: "FPP"})
+    llm.reply, judge = reply, script_replies({3: "FPP"})
     code, whole = run.one()
-    judge = scripted({3: "FPP"})
+    judge = script_replies({3: "FPP"})
     run.ask()
     keys(TARGET)
     merged_code, merged = run.merge()
@@ -148,7 +148,7 @@ def test_a_merge_plans_the_default_grader_of_the_shards_whatever_keys_its_own_jo
     del config["defaultTest"]["options"]
     monkeypatch.setenv("XAI_API_KEY", "sk-xai-0123456789")
     monkeypatch.setenv("XAI_API_BASE_URL", llm.base)
-    llm.reply = scripted({3: "FPP"})
+    llm.reply = script_replies({3: "FPP"})
     run = sharded(config)
     run.ask()
     monkeypatch.delenv("XAI_API_KEY")

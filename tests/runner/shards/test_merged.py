@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
-from support.compared import compared
+from support.compared import comparison_config
 from support.earlier import by
 from support.fake_llm import serve
-from support.flips import BAD, GOOD, flipping, scripted, scripted_runs, suite, suite_of_runs
+from support.flips import BAD, GOOD, flipping, script_replies, scripted_runs, suite, suite_of_runs
 from support.shards import Sharded, timeless
 
 
@@ -78,7 +78,7 @@ def test_any_partition_makes_the_runs_that_one_run_makes(tmp_path_factory, runs,
 
 
 def test_the_merge_asks_just_the_failures_that_are_open(sharded, llm):
-    llm.reply = scripted({3: "FPP", 8: "FFFFFF"})
+    llm.reply = script_replies({3: "FPP", 8: "FFFFFF"})
     run = sharded(suite(llm.spec(), 20), of=4)
     run.ask()
     assert len(llm.requests) == 20
@@ -98,16 +98,16 @@ def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(shard
 def test_a_grader_noisier_than_it_should_be_is_asked_as_in_one_run(sharded, llm):
     script = dict.fromkeys(range(70), "FP" * 20)
     run = sharded(suite(llm.spec(), 70, gate={"reask": {"noise": 0.01}, "rules": [{"name": "r", "min-pass-rate": 1}]}))
-    llm.reply = scripted(script)
+    llm.reply = script_replies(script)
     code, merged = run.run()
-    llm.reply = scripted(script)
+    llm.reply = script_replies(script)
     whole_code, whole = run.one()
     assert code == whole_code
     assert timeless(merged) == timeless(whole)
 
 
 def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
-    llm.reply = scripted({1: "FF"})
+    llm.reply = script_replies({1: "FF"})
     judge = {"id": "openai:chat:fake", "config": {"apiBaseUrl": llm.base, "apiKey": "{{env.JUDGE_API_KEY}}"}}
     run = sharded({**suite(judge, 4), "providers": ["echo", "openai:chat:gpt-5"][:1]}, "--reask", "off")
     monkeypatch.setenv("JUDGE_API_KEY", "sk-a-key-of-the-judge")
@@ -125,7 +125,7 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
 
 def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "0" if "funniest" in json.dumps(body) else "an answer"
-    run_both_ways(sharded(compared(llm), "--reask", "off", of=2))
+    run_both_ways(sharded(comparison_config(llm), "--reask", "off", of=2))
 
 
 def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharded, llm):
@@ -145,7 +145,7 @@ def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharde
 
         return reply
 
-    config = compared(llm, {"type": "select-best", "value": "choose the funniest"}, {"type": "llm-rubric", "value": "is good"})
+    config = comparison_config(llm, {"type": "select-best", "value": "choose the funniest"}, {"type": "llm-rubric", "value": "is good"})
     config |= {"providers": [llm.spec("target")], "gate": {"runs": "2/3"}}
     run = sharded(config, "-j", "1", of=2)
     llm.reply = replies()
@@ -242,7 +242,7 @@ def test_a_new_answer_is_graded_where_the_first_one_showed_a_secret(sharded, llm
 
 @pytest.mark.slow
 def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
-    llm.reply = scripted({4711: "FPP" * 2})
+    llm.reply = script_replies({4711: "FPP" * 2})
     rubric, judged = {"type": "llm-rubric", "value": "is good"}, range(0, 10_000, 789)
     config = suite(llm.spec(), 10_000, {"type": "not-contains", "value": "case 99"})
     for number in (*judged, 4711):
@@ -293,7 +293,7 @@ def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare, mon
     file.write_text("".join([lines[0], lines[1].replace('"votes":"P"', '"votes":"PPPF"'), *lines[2:]]))
     found = []
     for in_shards in (False, True):
-        llm.reply = by("m1", scripted({0: "FPPPP", 1: "FFPPFPPPPP", 2: "FF" + "F" * 9, 3: "FEPPP"}))
+        llm.reply = by("m1", script_replies({0: "FPPPP", 1: "FFPPFPPPPP", 2: "FF" + "F" * 9, 3: "FEPPP"}))
         run, votes = sharded(config, "--baseline", "kept"), file.read_text()
         code, results = run.run() if in_shards else run.one()
         found.append((code, timeless(results), file.read_text()))

@@ -18,7 +18,7 @@ import yaml
 
 from gradegate.cli import main as cli
 from support.each import each
-from support.flips import BAD, GOOD, case_in, scripted, scripted_runs, suite, suite_of_runs
+from support.flips import BAD, GOOD, case_in, script_replies, scripted_runs, suite, suite_of_runs
 from support.interrupts import wait_for_requests
 from support.patience import PATIENCE
 from support.processes import start_process
@@ -147,7 +147,7 @@ def test_runs_of_cases_come_to_the_same_in_shards(sharded, llm):
 
 
 def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
-    llm.reply = scripted({5: "FPP"})
+    llm.reply = script_replies({5: "FPP"})
     run = sharded(suite(llm.spec(), 9), "--budget", "15 calls")
     code, merged = run.run()
     assert code == 0
@@ -167,7 +167,7 @@ def test_shards_and_merge_together_take_no_more_than_the_whole_may(sharded, llm,
 
 
 def test_what_a_budget_left_open_is_never_green(sharded, llm):
-    llm.reply = scripted({5: "FPP"})
+    llm.reply = script_replies({5: "FPP"})
     run = sharded(suite(llm.spec(), 9), "--budget", "9 calls")
     code, merged = run.run()
     assert code == 3

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gradegate.results.history import LEAST, PastRun
+from gradegate.results.history import MIN_VOTES, PastRun
 from gradegate.structs import FrozenStruct
 
 MOST_VOTES = 60  # of the newest runs that count
 MOST_RUNS = 200  # of one grade that a file keeps
 _FLAKY = 20  # a grade is flaky unless fewer than one in so many of its votes fail
 _BROKEN_RUNS = 3  # failing runs, from which a broken tail is no accident
-_MIN_RETURNS = 2  # failures that went away, from which a case comes and goes
+_MIN_TEMPORARY_FAILURES = 2  # from which a case comes and goes
 
 
 class Votes(NamedTuple):
@@ -25,12 +25,12 @@ class VoteCount(FrozenStruct):
 
     votes: Votes = Votes()
     broken: Votes | None = None  # the votes that show that it is broken on the default branch
-    returned: tuple[str, ...] = ()  # if it comes and goes: the days of failures that went away
+    returned: tuple[str, ...] = ()  # if the case comes and goes: the days of its temporary failures
 
     @property
     def is_used(self) -> bool:
         """Whether there are enough to decide by, and the case was not broken before."""
-        return self.broken is None and sum(self.votes) >= LEAST
+        return self.broken is None and sum(self.votes) >= MIN_VOTES
 
     @property
     def is_flaky(self) -> bool:
@@ -49,14 +49,18 @@ def count_votes(runs: Iterable[PastRun], model: str) -> VoteCount:
     broken = None
     tail = of_model[span.stop :]
     tail_votes = _votes(tail)
-    if sum(tail_votes) >= LEAST and sum(map(_fails, tail)) >= _BROKEN_RUNS:
+    if sum(tail_votes) >= MIN_VOTES and sum(map(_fails, tail)) >= _BROKEN_RUNS:
         broken = tail_votes
     # By runs as well as by votes, because all asks of one bad answer fail together.
-    elif sum(votes) >= LEAST and 5 * votes.fails >= 3 * sum(votes) and 2 * failing >= len(counted):
+    elif (
+        sum(votes) >= MIN_VOTES
+        and 5 * votes.fails >= 3 * sum(votes)
+        and 2 * failing >= len(counted)
+    ):
         broken = votes
 
-    returned = _days_of_returns(counted)
-    if len(returned) < _MIN_RETURNS or 10 * failing < len(counted):
+    returned = _temporary_failure_days(counted)
+    if len(returned) < _MIN_TEMPORARY_FAILURES or 10 * failing < len(counted):
         returned = ()
     return VoteCount(votes, broken, returned)
 
@@ -71,15 +75,18 @@ def trim_runs(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
     return tuple(runs[position] for position in sorted(kept)[-MOST_RUNS:])
 
 
-def _days_of_returns(runs: Iterable[PastRun]) -> tuple[str, ...]:
-    """The days of failures that went away: of the last failing run before a run with the same request that did not fail."""
-    day_of_failure = {}  # of the last failing run, by the request
+def _temporary_failure_days(runs: Iterable[PastRun]) -> tuple[str, ...]:
+    """The days of failures that went away: a later run with the same request did not fail. ``runs`` are oldest first.
+
+    Failing runs in a row are one failure, with the day of the last one.
+    """
+    last_failing_day: dict[str, str] = {}  # of a failure that has not gone away, by the request
     days = []
     for run in runs:
         if _fails(run):
-            day_of_failure[run.request] = run.at
-        elif run.request in day_of_failure:
-            days.append(day_of_failure.pop(run.request))
+            last_failing_day[run.request] = run.at
+        elif run.request in last_failing_day:
+            days.append(last_failing_day.pop(run.request))
     return tuple(days)
 
 

@@ -19,7 +19,8 @@ from gradegate.gate.regressions import RuleCase, is_known_failure
 from gradegate.gate.rules import outcome_by_counts
 from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.rows import AnswerId, GradeId, Row, open_in_grade, selects_grade
+from gradegate.results.open_failures import open_in_grade
+from gradegate.results.rows import AnswerId, GradeId, Row, selects_grade
 from gradegate.results.run_result import Counts
 from gradegate.structs import FrozenStruct, Struct, replace
 

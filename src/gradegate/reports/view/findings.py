@@ -11,15 +11,8 @@ from gradegate.core.usage import NO_USAGE
 from gradegate.reports.format.escape import join_nonempty
 from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import (
-    Row,
-    format_value,
-    is_unconfirmed,
-    open_in_grade,
-    runs_by_case,
-    selects_grade,
-    unconfirmed_positions,
-)
+from gradegate.results.open_failures import is_unconfirmed, open_in_grade, unconfirmed_positions
+from gradegate.results.rows import Row, format_value, runs_by_case, selects_grade
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
 

@@ -38,7 +38,7 @@ class BaseRegrade(Struct):
     baseline: Baseline | None
     needs_statuses: bool  # there is a baseline, or a rule compares with one
     eligible: EligibleGrades
-    box: BallotBox
+    regrade_box: BallotBox  # the votes on grades of the base
     is_over: bool = False  # what is not decided now remains unknown
 
     @classmethod
@@ -87,7 +87,7 @@ class BaseRegrade(Struct):
         eligible = {} if has_runs else self.eligible.bounds_of(answer.job)
         is_hidden = base is not None and base.hidden and not has_runs
         for position, grade in enumerate(answer.row.grades):
-            ballot = self.box.ballots.get(GradeId(answer.case_id, position))
+            ballot = self.regrade_box.ballots.get(GradeId(answer.case_id, position))
             state = ballot_state(ballot) if ballot else BallotState.OPEN
             if state is not BallotState.OPEN:
                 outcomes[position] = _OUTCOMES.get(state, FAIL)
@@ -112,11 +112,11 @@ class BaseRegrade(Struct):
             for position, bound in self.eligible.bounds_of(answer.job).items():
                 grade = answer.row.grades[position]
                 grade_id = GradeId(answer.case_id, position)
-                if _needs_base(grade) and grade_id not in self.box.ballots:
+                if _needs_base(grade) and grade_id not in self.regrade_box.ballots:
                     bounds[position] = bound
                     recorded = replace(grade, outcome=PASS, usage=NO_USAGE)
                     lead = self.eligible.lead(answer.job.suite).votes
-                    self.box.start(grade_id, recorded, LeadRule(lead, side=PASS))
+                    self.regrade_box.start(grade_id, recorded, LeadRule(lead, side=PASS))
             if bounds:
                 # The transcript of the base. Its variables are the same, or the answers would not be compared.
                 job = answer.job

@@ -67,7 +67,7 @@ class BallotBox:
     def __init__(self) -> None:
         self.ballots: dict[GradeId, Ballot] = {}
         self.target_usage: dict[AnswerId, Usage] = {}  # for fresh answers
-        self.lost = NO_USAGE  # of graders, for asks that were cut off
+        self.cut_usage = NO_USAGE  # of graders, for asks that were cut off
         self._lock = threading.Lock()
 
     def start(self, grade_id: GradeId, first: Grade, rule: LeadRule | HistoryRule) -> None:
@@ -86,24 +86,32 @@ class BallotBox:
     def record(
         self, asks: Mapping[GradeId, Grade], answer: FreshAnswer | None = None, is_cut: bool = False
     ) -> None:
-        """Add one ask of each grade of an answer. ``is_cut``: a signal or the budget ended the asks, so errors do not count."""
+        """Add one ask to the ballot of each grade. All grades belong to one answer of the run.
+
+        ``answer`` is what the asks graded, if the target was asked again, too. ``is_cut``: a signal or the budget ended the
+        asks, so their errors do not count as votes.
+        """
         with self._lock:
             for grade_id, ask in asks.items():
                 if is_cut and ask.has_error:
-                    self.lost += ask.usage
+                    self.cut_usage += ask.usage
                     continue
                 ballot = self.ballots[grade_id]
-                texts = (*ballot.answers, answer.text) if answer else ()
-                self.ballots[grade_id] = replace(ballot, asks=(*ballot.asks, ask), answers=texts)
+                ballot = replace(ballot, asks=(*ballot.asks, ask))
+                if answer:
+                    ballot = replace(ballot, answers=(*ballot.answers, answer.text))
+                self.ballots[grade_id] = ballot
+
             if answer:
-                answer_id = next(iter(asks)).answer
-                before = self.target_usage.get(answer_id, NO_USAGE)
-                self.target_usage[answer_id] = before + answer.usage
+                first_grade, *_ = asks
+                answer_id = first_grade.answer
+                earlier_usage = self.target_usage.get(answer_id, NO_USAGE)
+                self.target_usage[answer_id] = earlier_usage + answer.usage
 
     @property
     def grader_usage(self) -> Usage:
         """What graders took for all re-asks; the first asks count elsewhere."""
-        usage = self.lost
+        usage = self.cut_usage
         for ballot in self.ballots.values():
             usage = sum((ask.usage for ask in ballot.asks[1:]), usage)
         return usage

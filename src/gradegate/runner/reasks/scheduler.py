@@ -28,7 +28,7 @@ from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
-_KNOWN_LEAD = 2  # votes by which a known failure must lead, if a rule needs it
+_KNOWN_LEAD = 2  # votes by which failures must lead, if a rule needs a known failure re-asked
 
 
 class Reasks(Struct):
@@ -38,7 +38,7 @@ class Reasks(Struct):
     base: BaseRegrade
     rounds: Rounds  # makes further runs of cases
     asker: Asker
-    box: BallotBox
+    box: BallotBox  # the votes on grades of this run
     base_answers: Sequence[Answer]  # if the base is asked in the same run
 
     @classmethod
@@ -83,61 +83,87 @@ class Reasks(Struct):
     @property
     def grader_usage(self) -> Usage:
         """What graders took for grades that are in no row: asks that were cut off, and answers of the base."""
-        return self.box.lost + self.base.box.grader_usage
+        return self.box.cut_usage + self.base.regrade_box.grader_usage
 
 
 def settle_rules(reasks: Reasks) -> None:
-    """Re-ask until no blocking rule can change its result, or nothing more may be asked."""
-    needs = _rule_needs(reasks)
+    """Re-ask wave after wave, until no blocking rule can change its result or nothing more may be asked."""
+    rule_needs = _find_rule_needs(reasks)
     while not reasks.asker.reason_to_stop():
-        wave = needs.next_wave()
-        if not wave:
-            # No rule needs these failures, but people who read the report should not fix good answers.
-            reask_wave(reasks, needs, needs.last_wave())
-            break
-        reask_wave(reasks, needs, wave)
+        wave = rule_needs.next_wave()
+        if wave:
+            reask_wave(reasks, rule_needs, wave)
+            continue
+
+        # Every result is final. Missed rules may still have failures that were asked only once. They are re-asked for
+        # people who read the report: nobody should try to fix a good answer.
+        reask_wave(reasks, rule_needs, rule_needs.last_wave())
+        return
 
 
-def _rule_needs(reasks: Reasks) -> RuleNeeds:
-    ledger = reasks.ledger
-    if not any(answer.open for answer in ledger.answers.values()):
+def _find_rule_needs(reasks: Reasks) -> RuleNeeds:
+    """What the blocking rules need, by all answers so far."""
+    answers = reasks.ledger.answers.values()
+    if not any(answer.open for answer in answers):
+        # There is nothing to re-ask, so the cases need not be counted.
         return RuleNeeds((), (), compared=False)
+
     rules = chain.from_iterable(reasks.eligible.rules.values())
-    cases = (
-        ledger.open_case(answer)
-        for answer in ledger.answers.values()
-        if answer.id == answer.case_id
-    )
+    # The first answer of a case stands for all of its runs.
+    first_answers = [answer for answer in answers if answer.id == answer.case_id]
+    cases = map(reasks.ledger.open_case, first_answers)
     return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
-def reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
-    """Ask the grades of one wave until each is decided, and tell the rules what changed."""
-    ledger = reasks.ledger
-    base = reasks.base
-    reasks.ask(_make_tasks(reasks, wave), reasks.box)
-    changed = ledger.apply(reasks.box.ballots, wave)
-    _add_missing_runs(reasks)
+def reask_wave(reasks: Reasks, rule_needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
+    """Re-ask the failing grades of one wave, and bring the answers and the rules up to date.
 
-    # A confirmed failure is new only if the base's answer still passes when it is graded now.
-    base.update_statuses(changed)
-    failing = [answer for answer in changed if not _passes_by_runs(reasks, answer)]
-    reasks.ask([*base.make_tasks(failing)], base.box)
-    for answer in changed:
-        base.update_statuses(ledger.runs_of(answer))
-        needs.update(ledger.open_case(answer))
+    1. Collect votes, until the ballot of each grade is decided.
+    2. Replace the grades in the answers by the results of their ballots.
+    3. Make further runs of cases that are undecided without the overturned failures.
+    4. Compare the changed answers with the base, and grade answers of the base again where necessary.
+    5. Count the changed cases again in each rule.
+    """
+    ledger = reasks.ledger
+    reasks.ask(_start_ballots(reasks, wave), reasks.box)
+    changed_answers = ledger.apply(reasks.box.ballots, wave)
+    _add_missing_runs(reasks)
+    _compare_with_base(reasks, changed_answers)
+    for answer in changed_answers:
+        rule_needs.update(ledger.open_case(answer))
+
+
+def _compare_with_base(reasks: Reasks, changed_answers: Sequence[Answer]) -> None:
+    """Find the statuses of changed answers: which of their failures are new.
+
+    A confirmed failure is new only if the base's answer still passes when it is graded now.
+    """
+    base = reasks.base
+    base.update_statuses(changed_answers)  # shows which confirmed failures passed on the base
+
+    failing = [answer for answer in changed_answers if not _passes_by_runs(reasks, answer)]
+    tasks = list(base.make_tasks(failing))
+    reasks.ask(tasks, base.regrade_box)
+
+    # All runs of a case are compared with the same answer of the base.
+    for answer in changed_answers:
+        base.update_statuses(reasks.ledger.runs_of(answer))
 
 
 def _passes_by_runs(reasks: Reasks, answer: Answer) -> bool:
+    """Whether enough runs of a case pass for every rule, so that a failing run does not matter."""
     if not answer.job.needs:
         return False
     rows = [run.row for run in reasks.ledger.runs_of(answer)]
     return reasks.rounds.passes_all_rules(answer.id.case, rows)
 
 
-def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
-    """Begin the ballots of a wave. One task asks for all grades of an answer, and another for those with fresh answers."""
-    tasks: dict[tuple[AnswerId, bool], ReaskTask] = {}
+def _start_ballots(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
+    """Start a ballot for each grade of a wave. Gives the tasks that fill the ballots.
+
+    An answer has at most two tasks: one grades the same answer again, the other grades fresh answers of the target.
+    """
+    tasks: dict[tuple[AnswerId, bool], ReaskTask] = {}  # by answer, and whether the target is asked
     for grade_id in wave:
         answer = reasks.ledger.answers[grade_id.answer]
         position = grade_id.position
@@ -145,10 +171,13 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
         asks_target = reask_mode(bound, answer.job) == "answers"
         rule = _stopping_rule(reasks, answer, position)
         reasks.box.start(grade_id, answer.row.grades[position], rule)
+
         if answer.row.hidden and not asks_target:
-            reasks.box.fail(grade_id, grade_from_error(bound, HIDDEN, NO_USAGE))
+            error = grade_from_error(bound, HIDDEN, NO_USAGE)
+            reasks.box.fail(grade_id, error)
             continue
-        key = answer.id, asks_target
+
+        key = (answer.id, asks_target)
         if key not in tasks:
             transcript = answer.transcript or answer.row.transcript
             tasks[key] = ReaskTask(answer.id, answer.job, transcript, {}, asks_target)
@@ -157,6 +186,7 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
 
 def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | HistoryRule:
+    """When the votes on a grade are enough: by its history if that says something, else by a lead of one side."""
     row = answer.row
     grade = row.grades[position]
     if not row.needs and reasks.base.is_known_failure(row, grade):
@@ -177,51 +207,70 @@ def _add_missing_runs(reasks: Reasks) -> None:
         ]
         if not missing:
             return
-        reasks.add(reasks.rounds.get_answers(missing).values())
+        new_answers = reasks.rounds.get_answers(missing)
+        reasks.add(new_answers.values())
 
 
-# --- what came of it ------------------------------------------------------------------------------------------
+# --- the results of the re-asks --------------------------------------------------------------------------------
 
 
 def final_rows(reasks: Reasks, why: str) -> list[Row]:
-    """The rows in plan order. ``why`` says why asking ended early: then an open grade that a rule still needs is an ERROR."""
+    """The rows in plan order. ``why`` says why asking ended early; it is empty if asking did not."""
+    _close_ballots(reasks, ended_early=bool(why))
+    if why:
+        _mark_needed_grades(reasks, why)
+
+    answers = reasks.ledger.answers.values()
+    final_answers = [replace(answer, row=_final_row(reasks, answer)) for answer in answers]
+    rows = []
+    for case_rows in rows_by_case(final_answers).values():
+        rows += with_verdicts(case_rows)
+    return rows
+
+
+def _close_ballots(reasks: Reasks, ended_early: bool) -> None:
+    """Bring the answers up to date with all votes. From here on, nothing more is asked."""
     ledger = reasks.ledger
     base = reasks.base
+    # If a wave was interrupted, the votes of that wave are not in the answers yet.
     ballots = reasks.box.ballots
-    changed = ledger.apply(
-        ballots, list(ballots)
-    )  # a wave that ended early has not applied its own
+    changed_answers = ledger.apply(ballots, list(ballots))
     _add_missing_runs(reasks)
-    quarantined = ledger.end_quarantines()
-    base.is_over = bool(why)
-    base.update_statuses(changed)
-    if why:
-        base.update_statuses(quarantined)
-        for answer_id, position in _rule_needs(reasks).all_needed():
-            answer = ledger.answers[answer_id]
-            reason = f"failed, and was not re-asked: {why}"
-            grade = undecided_grade(answer.row.grades[position], reason, undone=True)
-            change_grades(answer, {position: grade})
-            base.update_statuses([answer])
+    quarantined_answers = ledger.end_quarantines()
 
-    rows = rows_by_case(
-        replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
-    )
-    return [row for case in rows.values() for row in with_verdicts(case)]
+    base.is_over = ended_early
+    base.update_statuses(changed_answers)
+    # After a complete run, failures in a quarantine keep the status "open": no rule needed a re-ask of them.
+    if ended_early:
+        base.update_statuses(quarantined_answers)
+
+
+def _mark_needed_grades(reasks: Reasks, why: str) -> None:
+    """Make every open failure an error if a rule still needs a re-ask of it. ``why`` says why there was none."""
+    for answer_id, position in _find_rule_needs(reasks).all_needed():
+        answer = reasks.ledger.answers[answer_id]
+        reason = f"failed, and was not re-asked: {why}"
+        error = undecided_grade(answer.row.grades[position], reason, undone=True)
+        change_grades(answer, {position: error})
+        reasks.base.update_statuses([answer])
 
 
 def _final_row(reasks: Reasks, answer: Answer) -> Row:
+    """The row of an answer, with its unconfirmed failures, the usage of fresh answers, and past votes."""
     row = answer.row
     grades = list(row.grades)
     for position in answer.open:
-        # A failing member does not fail a set that tolerates it.
-        if grades[position].has_failed and grades[set_position(grades, position)].has_failed:
-            grades[position] = replace(grades[position], unconfirmed=True)
+        grade = grades[position]
+        whole = grades[set_position(grades, position)]  # the set of the grade, or the grade itself
+        # A failing member does not fail a set that tolerates the failure.
+        if grade.has_failed and whole.has_failed:
+            grades[position] = replace(grade, unconfirmed=True)
     if answer.open:
         row = replace(row, grades=tuple(grades))
-    usage = reasks.box.target_usage.get(answer.id)
-    if usage is not None:
-        row = replace(row, usage=row.usage + usage)
+
+    fresh_usage = reasks.box.target_usage.get(answer.id)
+    if fresh_usage is not None:
+        row = replace(row, usage=row.usage + fresh_usage)
     return reasks.ledger.histories.with_past_votes(answer.id, answer.job, row)
 
 

@@ -100,18 +100,24 @@ class Part(FrozenStruct):
     header: Header
     footer: Footer
 
-    def read_lines(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
-        """Pass each answer, as ``model``, to ``take``. Gives the line before the footer, as ``last``. Raises DamagedPartError."""
-        if self.footer.lines < 2:
+    def read_lines(
+        self, answer_model: type[M], take_answer: Callable[[M], None], last_model: type[N]
+    ) -> N:
+        """Pass each answer of the file to ``take_answer``, and return the line after the answers. Raises DamagedPartError.
+
+        The lines are: the header, a line for each answer, a line as ``last_model``, and the footer.
+        """
+        last_number = self.footer.lines  # the footer does not count itself
+        if last_number < 2:
             raise DamagedPartError("it has no lines between the first and the last")
         with _open_part(self.path) as file:
-            file.readline(MAX_FILE)
-            for number in range(2, self.footer.lines):
+            file.readline(MAX_FILE)  # the header
+            for number in range(2, last_number):
                 try:
-                    take(_parse_line(model, file.readline(MAX_FILE)))
+                    take_answer(_parse_line(answer_model, file.readline(MAX_FILE)))
                 except DamagedPartError as e:
                     raise DamagedPartError(f"line {number}: {e}") from e
-            return _parse_line(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
+            return _parse_line(last_model, file.readline(MAX_FILE), f"line {last_number}: ")
 
 
 def with_footer(lines: Iterable[str]) -> Iterator[str]:
