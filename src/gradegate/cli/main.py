@@ -38,7 +38,7 @@ def run_process() -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     except KeyboardInterrupt as e:  # while the last lines were printed
-        code = _code_of_signal(e)
+        code = _get_exit_code(e)
     os._exit(code)  # threads that still wait for a dead server must not delay the exit
 
 
@@ -51,7 +51,9 @@ def main(argv: Sequence[str]) -> int:
         sys.unraisablehook = _end_at_lost_signal
     signals.start_listening()
     code = _run_command(argv)
-    return 128 + signals.ending_signal() if signals.ending_signal() else code
+    if signals.ending_signal():
+        return 128 + signals.ending_signal()
+    return code
 
 
 def _run_command(argv: Sequence[str]) -> int:
@@ -60,7 +62,8 @@ def _run_command(argv: Sequence[str]) -> int:
             print_error(FIRST_STEPS)
             return MISTAKE
         if not argv[0].startswith("-") and not _is_command(argv[0]):
-            print_error(f"gradegate: there is no command `{_shorten(argv[0])}` -> {_cure(argv[0])}")
+            cure = _find_command(argv[0])
+            print_error(f"gradegate: there is no command `{_shorten(argv[0])}` -> {cure}")
             return MISTAKE
         args = build_parser(argv[0]).parse_args(argv)
         return int(args.command(args))
@@ -72,7 +75,7 @@ def _run_command(argv: Sequence[str]) -> int:
         print_error(f"{format_count(len(e.mistakes), 'mistake')}; nothing was asked of any model")
         return MISTAKE
     except KeyboardInterrupt as e:
-        return _code_of_signal(e)
+        return _get_exit_code(e)
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of gradegate: one line, and never green
@@ -81,8 +84,9 @@ def _run_command(argv: Sequence[str]) -> int:
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does. If none ran, the module was never imported.
-        if code_processes := sys.modules.get("gradegate.sandbox.repository_code"):
-            code_processes.stop_code()
+        repository_code = sys.modules.get("gradegate.sandbox.repository_code")
+        if repository_code:
+            repository_code.stop_code()
 
 
 def _print_defect(error: Exception) -> None:
@@ -98,11 +102,11 @@ def _print_defect(error: Exception) -> None:
 def _end_at_lost_signal(unraisable: Any) -> None:
     """End the process for a signal that came where Python cannot raise, as in a callback of an import."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        os._exit(_code_of_signal(unraisable.exc_value))
+        os._exit(_get_exit_code(unraisable.exc_value))
     sys.__unraisablehook__(unraisable)
 
 
-def _code_of_signal(error: KeyboardInterrupt) -> int:
+def _get_exit_code(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
@@ -113,18 +117,15 @@ def _is_command(word: str) -> bool:
     return word in (*COMMANDS, CONTAINER_COMMAND, _ALIAS_OF_RUN)
 
 
-def _cure(word: str) -> str:
-    """What to write instead of a command that does not exist."""
-    removed: str | None = table("config", "removed.yaml")["commands"].get(word)
-    return (
-        removed
-        or suggest(word, COMMANDS)
-        or "`gradegate run` runs evals; gradegate --help lists all commands"
-    )
+def _find_command(word: str) -> str:
+    """Find what to write instead of a command that does not exist."""
+    cures: dict[str, str] = table("config", "removed.yaml")["commands"]
+    cure = cures.get(word) or suggest(word, COMMANDS)
+    return cure or "`gradegate run` runs evals; gradegate --help lists all commands"
 
 
 def build_parser(first_word: str = "") -> argparse.ArgumentParser:
-    """The parser of all commands; if the first word names one or asks for the version, only of this one."""
+    """Build the parser of all commands, or only of the command that the first word names."""
     parser = _Parser(
         prog="gradegate", description="Gates pull requests on LLM evals.", epilog=help_epilog()
     )
@@ -164,15 +165,26 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            flags = [argument for argument in unknown if argument.startswith("-")]
-            argument = (flags or unknown)[0].partition("=")[0]
-            what = f"`{_shorten(argument)}` is one argument too many"
-            if flags:
-                what = f"there is no option `{_shorten(argument)}`"
-            known = [name for name in self._option_string_actions if name.startswith("--")]
-            cure = _replacement(argument.removeprefix("--")) or suggest(argument, known)
-            self.error(f"{what} -> {cure}" if cure else what)
+            self._refuse(unknown)
         return parsed, unknown
+
+    def _refuse(self, arguments: Sequence[str]) -> NoReturn:
+        """Report the first wrong flag, or the first argument too many, and exit."""
+        flags = [argument for argument in arguments if argument.startswith("-")]
+        if flags:
+            argument = flags[0].partition("=")[0]
+            what = f"there is no option `{_shorten(argument)}`"
+        else:
+            argument = arguments[0].partition("=")[0]
+            what = f"`{_shorten(argument)}` is one argument too many"
+
+        cure = _find_replacement(argument.removeprefix("--"))
+        if not cure:
+            command_flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+            cure = suggest(argument, command_flags)
+        if cure:
+            what += f" -> {cure}"
+        self.error(what)
 
     def error(self, message: str) -> NoReturn:
         hint = "" if " -> " in message else f" -> see {self.prog} --help"
@@ -180,21 +192,20 @@ class _Parser(argparse.ArgumentParser):
         self.exit(MISTAKE)
 
 
-def _replacement(name: str) -> str:
-    """What to write in place of a removed flag, or of an input that has no flag; else an empty string."""
+def _find_replacement(name: str) -> str:
+    """Find what to write in place of a removed flag, or of an input that has no flag; else an empty string."""
     from gradegate.core.settings import OPTIONS
     from gradegate.reports.delivery.report import REPORTS
 
-    if report := REPORTS.find(name):
+    report = REPORTS.find(name)
+    if report:
         return f"write --output results{report.suffix}"
+
+    inputs = {option.name: option.no_flag for option in OPTIONS}
     removed = table("config", "removed.yaml")
-    for texts in (
-        {option.name: option.no_flag for option in OPTIONS},
-        removed["flags"],
-        removed["options"],
-    ):
-        if name in texts:
-            return resolve_option_names(texts[name], inputs=False)
+    for cures in (inputs, removed["flags"], removed["options"]):
+        if name in cures:
+            return resolve_option_names(cures[name], inputs=False)
     return ""
 
 

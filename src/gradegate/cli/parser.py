@@ -1,6 +1,6 @@
 """Turns the table of options into flags, and the flags of a command into its context.
 
-Options of ``promptfoo eval`` that gradegate lacks are known, too: some have no effect here, others are refused.
+Options of ``promptfoo eval`` that gradegate lacks are parsed, too: some have no effect here, others are refused.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradegate.config.context import Context
 
 _NAMES_WITH_FLAG = frozenset(option.name for option in OPTIONS if option.flags)
+_VERBOSITY_FIELDS = ("quiet", "verbose")  # a run may have one of them
 _ARGUMENTS = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS"}
 
 
@@ -36,7 +37,7 @@ class PromptfooOption(FrozenStruct):
 
 
 def promptfoo_options(group: str) -> Iterator[PromptfooOption]:
-    """The options of a group: those that have ``no_effect`` here, or those that are ``refused``."""
+    """Yield the options of a group: ``no_effect`` or ``refused``."""
     for flags, entry in table("cli", "promptfoo_options.yaml")[group].items():
         yield PromptfooOption(flags.split(", "), entry["values"], entry["why"])
 
@@ -45,28 +46,42 @@ def promptfoo_options(group: str) -> Iterator[PromptfooOption]:
 
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> None:
-    """Add a command's options and configs. The parsed namespace has None for what nobody gives."""
-    parser.usage = f"{parser.prog} [OPTIONS] {_ARGUMENTS.get(command, '[CONFIG ...]')}"
+    """Add a command's options and configs. The parsed namespace has None for an option that nobody gives."""
+    arguments = _ARGUMENTS.get(command, "[CONFIG ...]")
+    parser.usage = f"{parser.prog} [OPTIONS] {arguments}"
     options = [option for option in RUN_OPTIONS if command in option.commands]
+
+    # Positional arguments before the configs, which `_add_flag` adds.
     for option in options:
-        if not option.flags:  # stands before the configs
+        if not option.flags:
             parser.add_argument(option.field, metavar=option.metavar, help=_help_text(option))
-    detail: Any = parser.add_mutually_exclusive_group() if command in RUNNING else parser
+
+    verbosity: Any = parser
+    if command in RUNNING:
+        verbosity = parser.add_mutually_exclusive_group()
     for option in options:
-        if option.flags:
-            target = detail if option.field in ("quiet", "verbose") else parser
-            _add_flag(target, option)
+        if option.field in _VERBOSITY_FIELDS:
+            _add_flag(verbosity, option)
+        elif option.flags:
+            _add_flag(parser, option)
 
     if command in PLANNING:
-        for group, action in (("no_effect", _NoEffect), ("refused", _Refused)):
-            for foreign in promptfoo_options(group):
-                parser.add_argument(
-                    *foreign.flags,
-                    action=action,
-                    nargs=foreign.values,
-                    const=foreign.reason,
-                    help=argparse.SUPPRESS,
-                )
+        _add_promptfoo_options(parser, "no_effect", _NoEffect)
+        _add_promptfoo_options(parser, "refused", _Refused)
+
+
+def _add_promptfoo_options(
+    parser: argparse.ArgumentParser, group: str, action: type[argparse.Action]
+) -> None:
+    """Add a group of promptfoo's options. The help does not list them."""
+    for option in promptfoo_options(group):
+        parser.add_argument(
+            *option.flags,
+            action=action,
+            nargs=option.values,
+            const=option.reason,
+            help=argparse.SUPPRESS,
+        )
 
 
 def _add_flag(parser: argparse.ArgumentParser, option: Option) -> None:
@@ -90,7 +105,7 @@ def _add_flag(parser: argparse.ArgumentParser, option: Option) -> None:
 
 
 def _help_text(option: Option) -> str:
-    """What an option does. Other options are named by their flags."""
+    """Write the help of an option. Other options are named by their flags."""
     names = _NAMES_WITH_FLAG.difference(option.kind.choices)
 
     def name_flag(match: re.Match[str]) -> str:
@@ -139,7 +154,7 @@ class _Refused(_NoEffect):
 
 
 def context_from_args(args: argparse.Namespace, cwd: Path) -> Context:
-    """The context of a command: its settings and where it runs. Raises ConfigError with every mistake in an option."""
+    """Build the context of a command from its flags. Raises ConfigError with every mistake in an option."""
     from gradegate.config.context import build_context
     from gradegate.security.env_files import with_env_files
 
@@ -148,13 +163,17 @@ def context_from_args(args: argparse.Namespace, cwd: Path) -> Context:
     for option in RUN_OPTIONS:
         value = getattr(args, option.field, None)  # None, too, if the command lacks the option
         if option.field == "configs":
-            value = [*args.config, *(value or ())]
+            configs_of_flags = value or ()
+            value = [*args.config, *configs_of_flags]
+        if value is None:
+            continue
         try:
-            if value is not None:
-                gather = option.kind.gather
-                values[option.field] = gather(value) if gather else value
+            if option.kind.gather:
+                value = option.kind.gather(value)
         except ConfigError as e:
             mistakes += e.mistakes
+            continue
+        values[option.field] = value
     if mistakes:
         raise ConfigError(*mistakes)
 

@@ -46,9 +46,8 @@ def run(args: argparse.Namespace) -> int:
             return PASS
         context = replace(context, settings=settings_of_rerun)
 
-    show_progress = partial(
-        progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet
-    )
+    has_no_bar = settings.in_ci or settings.no_progress_bar
+    show_progress = partial(progress, in_ci=has_no_bar, quiet=settings.quiet)
     if settings.shard:
         from gradegate.runner.shards.shard import run_shard
 
@@ -60,56 +59,67 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _keep_results(delivery: Delivery) -> None:
-    """Keep the results for commands that name none. Does nothing in a folder that cannot be written to."""
+    """Write the results to a file for later commands. Does nothing in a folder that cannot be written to.
+
+    Prints the reason if the file cannot be written.
+    """
     from gradegate.files.plain_files import Place
     from gradegate.reports.delivery.deliver import render_report, write_documents
     from gradegate.reports.delivery.report import Links, data_file
     from gradegate.security.redaction import unchanged
 
-    root = working_folder().resolve()
-    folder = LAST_RUN.partition("/")[0]
     try:
         path_of_results(LAST_RUN)
     except ConfigError as e:
         print_mistake(e.mistakes[0])
         return
-    if not os.access(root / folder if (root / folder).exists() else root, os.W_OK):
+    root = working_folder().resolve()
+    folder_name = LAST_RUN.partition("/")[0]
+    folder = root / folder_name
+    if not folder.exists():
+        folder = root  # in which it will be made
+    if not os.access(folder, os.W_OK):
         return
 
     documents = {LAST_RUN: lambda: render_report("json", delivery.decision, Links(), delivery.seal)}
-    gitignore = f"{folder}/.gitignore"
+    gitignore = f"{folder_name}/.gitignore"
     if not (root / gitignore).exists():
         documents[gitignore] = lambda: data_file(["*\n"])
-    places = {name: Place(root, tuple(name.split("/")), private=True) for name in documents}
+    places = {}
+    for name in documents:
+        places[name] = Place(root, tuple(name.split("/")), private=True)
     failures = list(write_documents(documents, places, unchanged).values())
     if failures:
         print_error(failures[0])
 
 
 def select_failed(context: Context) -> Settings | None:
-    """The settings for asking again what did not pass in the file of ``--failed``. None if every case passed.
+    """Select the cases that did not pass in the file of ``--failed``. Returns None if every case passed.
 
-    Options are never taken from the file, since anybody may have written it. Configs are: only those of the workspace
-    are read. Raises ConfigError.
+    Anybody may have written the file, so it sets no option. It names the configs, which must be in the workspace.
+    Raises ConfigError.
     """
     from gradegate.core.settings import Rerun
     from gradegate.results.results_file import load_decision
     from gradegate.results.rows import positions_not_passed
 
     settings = context.settings
-    file = path_of_results(settings.failed)
     origin = Origin(settings.failed)
-    earlier_run = load_decision(file)[0].run
-    rows = [earlier_run.rows[place] for place in positions_not_passed(earlier_run.rows)]
+    file = path_of_results(settings.failed)
+    decision, *_ = load_decision(file)
+    earlier_run = decision.run
     if not earlier_run.rows:
         raise ConfigError.at("it has no case", origin, "run all of it: gradegate run")
+    positions = positions_not_passed(earlier_run.rows)
+    rows = [earlier_run.rows[position] for position in positions]
     if not rows:
         return None
 
     _check_same_options(context, earlier_run.made.options, origin)
     suites = dict.fromkeys(row.suite for row in rows)
     configs = _find_configs(suites, context, origin)
-    rerun = Rerun(file.resolve(), frozenset(row.key for row in rows), len(earlier_run.rows))
+    keys = frozenset(row.key for row in rows)
+    rerun = Rerun(file.resolve(), keys, of=len(earlier_run.rows))
     return replace(settings, configs=settings.configs or configs, rerun=rerun)
 
 
@@ -131,7 +141,7 @@ def _check_same_options(context: Context, options: tuple[str, ...], origin: Orig
 
 
 def _find_configs(suites: Iterable[str], context: Context, origin: Origin) -> tuple[str, ...]:
-    """The paths of configs that results name. Raises ConfigError for one outside of the workspace."""
+    """Find the configs that results name. Raises ConfigError for a config outside of the workspace."""
     from gradegate.files.workspace import Workspace
 
     cwd = working_folder()

@@ -22,11 +22,11 @@ _NEXT_INPUT = "\n          "  # the indent of an input in a workflow
 
 
 class StartingPoint(FrozenStruct):
-    """Where somebody starts: the working directory, the repository around it, and the config's folder relative to it."""
+    """The folders around a first gate."""
 
     cwd: Path
-    root: Path  # the working directory itself, if there is no repository
-    folder: tuple[str, ...]
+    root: Path  # of the repository; the working directory if there is no repository
+    folder: tuple[str, ...]  # of the config, relative to the working directory
 
     @property
     def folder_in_repository(self) -> str:
@@ -35,13 +35,13 @@ class StartingPoint(FrozenStruct):
 
     @property
     def workflow_name(self) -> str:
-        """The name of the folder's workflow, unlike any other in the repository: letters, digits and hyphens."""
+        """The name of the workflow: letters, digits and hyphens, and a different one for each folder."""
         folder = self.folder_in_repository
         if not folder:
             return "evals"
         words = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-")
-        # Other folders may have the same letters.
-        if not 0 < len(words) <= MOST_LETTERS or not folder.isascii():
+        is_complete = folder.isascii() and 0 < len(words) <= MOST_LETTERS
+        if not is_complete:  # another folder may have the same letters
             digest = sha256(folder.encode()).hexdigest()[:8]
             words = f"{words[:MOST_LETTERS]}-{digest}".strip("-")
         return f"evals-{words}"
@@ -73,36 +73,48 @@ def render_files(choices: Choices, start: StartingPoint, needs: Needs) -> dict[P
     """The text of every file, the config first and the workflow last."""
     values = _template_values(choices, start, needs)
     texts = {}
+
     if choices.config:
         folder = _TEMPLATES / choices.template
-        for path in sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path)):
+        for path in sorted(folder.rglob("*.*"), key=_sort_config_first):
             # The suffix keeps tools from taking the template of a program for a program of gradegate.
             name = path.relative_to(folder).as_posix().removesuffix(".template")
-            text = _fill_in(path, values)
+            place = Place(start.cwd, (*start.folder, *name.split("/")))
+            text = _fill_in_template(path, values)
             if choices.live:
-                text = _LIVE_LINES.sub(_uncomment, text)
-            texts[Place(start.cwd, (*start.folder, *name.split("/")))] = text
+                text = _LIVE_LINES.sub(_uncomment_live_lines, text)
+            texts[place] = text
+
     if choices.workflow:
         path = _TEMPLATES / f"workflow-{choices.template}.yml"
         if not path.exists():
             path = _TEMPLATES / "workflow.yml"
         place = Place(start.root, (".github", "workflows", f"{start.workflow_name}.yml"))
-        texts[place] = _fill_in(path, values)
+        texts[place] = _fill_in_template(path, values)
     return texts
 
 
-def _uncomment(match: re.Match[str]) -> str:
-    return re.sub("(?m)^( *)# ", r"\1", match[2])
+def _sort_config_first(path: Path) -> tuple[bool, Path]:
+    return path.name != CONFIG, path
 
 
-def _fill_in(path: Path, values: dict[str, str]) -> str:
+def _uncomment_live_lines(match: re.Match[str]) -> str:
+    commented_lines = match[2]
+    return re.sub("(?m)^( *)# ", r"\1", commented_lines)
+
+
+def _fill_in_template(path: Path, values: dict[str, str]) -> str:
+    """Replace each ``__NAME__`` in a template by its value."""
     template = path.read_text(encoding="utf-8")
-    return re.sub(r"__([A-Z_]+?)__", lambda match: values[match[1]], template)
+    return re.sub(r"__([A-Z_]+?)__", lambda name: values[name[1]], template)
 
 
 def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> dict[str, str]:
-    """The text for each name in the templates."""
+    """Make the text for each name in the templates."""
     target_key = choices.key_of(choices.target)
+    target_access = ""
+    if target_key:
+        target_access = f", config: {{ apiKeyEnvar: {target_key} }}"
     grader = f'"{choices.judge}"'
     grader_key = choices.key_of(choices.judge)
     if grader_key:
@@ -114,15 +126,15 @@ def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> di
     values = {
         "PROVIDER": choices.target,
         "GRADER": grader,
-        "ACCESS": f", config: {{ apiKeyEnvar: {target_key} }}" if target_key else "",
+        "ACCESS": target_access,
         "TARGET_NEEDS": _describe_keys(needs.target_keys),
         "GRADER_NEEDS": _describe_keys(needs.grader_keys),
         "ACTION": action,
         "KEY": start.workflow_name,
-        "READY": _ready_input(choices, needs.local_urls),
+        "READY": _render_ready_input(choices, needs.local_urls),
         "JUDGE": "",
-        "ENV": _env_of_step(choices, needs),
-        # In the root of the repository:
+        "ENV": _render_step_env(choices, needs),
+        # For a config in the root of the repository; a folder replaces them below.
         "PLACE": "this repository",
         "NAME": "evals",
         "FOLDER": "",
@@ -136,43 +148,46 @@ def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> di
         values["JUDGE"] = f"grader: {_quote(choices.grader)}{_NEXT_INPUT}"
     folder = start.folder_in_repository
     if folder:
-        directory = f"working-directory: {_quote(folder)}"
-        values |= {
-            "PLACE": folder,
-            "NAME": _quote(f"evals of {folder}"),
-            "FOLDER": f"{directory}{_NEXT_INPUT}",
-            "RUN_IN": f"\n        {directory}",
-            "ANSWERS": _quote(f"{folder}/answers.jsonl"),
-            "PAGE": _quote(f"{folder}/{_REPORT_PAGE}"),
-            "UP": "../" * len(folder.split("/")),
-            "COMMENT_KEY": f"{_NEXT_INPUT}comment-key: {start.workflow_name}",
-        }
+        working_directory = f"working-directory: {_quote(folder)}"
+        values["PLACE"] = folder
+        values["NAME"] = _quote(f"evals of {folder}")
+        values["FOLDER"] = f"{working_directory}{_NEXT_INPUT}"
+        values["RUN_IN"] = f"\n        {working_directory}"
+        values["ANSWERS"] = _quote(f"{folder}/answers.jsonl")
+        values["PAGE"] = _quote(f"{folder}/{_REPORT_PAGE}")
+        values["UP"] = "../" * len(folder.split("/"))
+        values["COMMENT_KEY"] = f"{_NEXT_INPUT}comment-key: {start.workflow_name}"
     return values
 
 
 def _describe_keys(variables: Sequence[str]) -> str:
-    return f"it needs {' and '.join(variables)}" if variables else "it needs no key"
+    if not variables:
+        return "it needs no key"
+    return f"it needs {' and '.join(variables)}"
 
 
-def _env_of_step(choices: Choices, needs: Needs) -> str:
-    """The `env` of the gate's step, which passes the keys on."""
+def _render_step_env(choices: Choices, needs: Needs) -> str:
+    """Render the `env` of the gate's step, which passes the keys on."""
     keys = sorted({*needs.target_keys, *needs.grader_keys})
     if not keys:
         return "# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."
-    when = "" if _asks_models(choices) else "; only needed once models are asked"
-    lines = [f"env: # secrets of the repository{when}"]
+    first_line = "env: # secrets of the repository"
+    if not _asks_models(choices):
+        first_line += "; only needed once models are asked"
+    lines = [first_line]
     lines += [f"{key}: ${{{{ secrets.{key} }}}}" for key in keys]
     return _NEXT_INPUT.join(lines)
 
 
-def _ready_input(choices: Choices, urls: Sequence[str]) -> str:
-    """The input that opens addresses on the runner; a comment as long as recorded answers are used."""
+def _render_ready_input(choices: Choices, urls: Sequence[str]) -> str:
+    """Render the input that opens addresses on the runner, as a comment if recorded answers are used."""
     if not urls:
         return ""
     lines = ["ready: | # an earlier step starts what answers here"]
     lines += [f"  {url} 60" for url in urls]
-    mark = "" if _asks_models(choices) else "# "
-    return "".join(f"{mark}{line}{_NEXT_INPUT}" for line in lines)
+    if not _asks_models(choices):
+        lines = [f"# {line}" for line in lines]
+    return "".join(line + _NEXT_INPUT for line in lines)
 
 
 def _asks_models(choices: Choices) -> bool:

@@ -1,4 +1,4 @@
-"""``gradegate init``: chooses, looks, writes a first gate, and says what comes next."""
+"""``gradegate init``: completes the choices, writes a first gate, and lists the next steps."""
 
 import shlex
 from collections.abc import Container, Iterable, Iterator
@@ -44,14 +44,18 @@ def write_first_gate(
 ) -> Iterator[str]:
     """Write the files of a first gate. Yields the lines to print.
 
-    ``chosen`` names the choices that somebody made. The others are asked for, or take defaults without ``ask``. With
-    --only-workflow no question is asked. Raises ConfigError, and ProviderError if a model does not reply with --live.
+    ``chosen`` names the options of the command line. ``ask`` puts questions about the others; without it, they take
+    defaults. With --only-workflow no question is asked. Raises ConfigError, and ProviderError if a model does not reply
+    with --live.
     """
     if ask and choices.config:
         choices = complete_choices(choices, chosen, ask)
     check_choices(choices)
     start = find_starting_point(cwd, choices.folder)
-    needs = _needs_of_new_config(choices) if choices.config else _needs_of_config(choices, start)
+    if choices.config:
+        needs = _find_needs_of_new_config(choices)
+    else:
+        needs = _find_needs_of_config(choices, start)
     files = render_files(choices, start, needs)
 
     cures = {Place(start.cwd, (*start.folder, CONFIG)): _CONFIG_EXISTS}
@@ -63,22 +67,25 @@ def write_first_gate(
     create(files, cures)
 
     yield from _list_files(files, start)
-    defaults = _defaults_taken(choices, chosen)
+    defaults = _list_defaults(choices, chosen)
     if defaults and choices.config and not ask:
         yield f"Defaults taken: {', '.join(defaults)}"
-    yield from _next_steps(choices, start)
+    yield from _list_next_steps(choices, start)
 
 
-def _needs_of_new_config(choices: Choices) -> Needs:
-    keys = {}
+def _find_needs_of_new_config(choices: Choices) -> Needs:
+    keys_by_option = {}
     for option, model in choices.models.items():
-        keys[option] = key_variables(model, option, choices.key_of(model))
-    local_urls = [choices.target] if is_address(choices.target) else []
-    return Needs(keys.get("--provider", ()), keys["--grader"], local_urls)
+        keys_by_option[option] = key_variables(model, option, choices.key_of(model))
+    local_urls = []
+    if is_address(choices.target):
+        local_urls.append(choices.target)
+    target_keys = keys_by_option.get("--provider", ())
+    return Needs(target_keys, keys_by_option["--grader"], local_urls)
 
 
-def _needs_of_config(choices: Choices, start: StartingPoint) -> Needs:
-    """What a config that exists needs. Raises ConfigError."""
+def _find_needs_of_config(choices: Choices, start: StartingPoint) -> Needs:
+    """Find the needs of a config that exists. Raises ConfigError."""
     folder = start.cwd.joinpath(*start.folder)
     settings = Settings(cwd=folder, graders=parse_graders([choices.grader]))
     plan = PlannedRun(settings, {}).prepare().plan
@@ -91,20 +98,22 @@ def _needs_of_config(choices: Choices, start: StartingPoint) -> Needs:
 
 
 def _list_files(places: Iterable[Place], start: StartingPoint) -> Iterator[str]:
-    """The written files, named as seen from the working directory, with what each is for."""
-    names = {}
+    """Yield a line for each file: its path from the working directory, and its purpose."""
+    paths = {}
     for place in places:
-        up = "../" * len(start.cwd.relative_to(place.root).parts)
-        names[place] = up + "/".join(place.parts)
-    width = max(map(len, names.values()))
+        levels_up = len(start.cwd.relative_to(place.root).parts)
+        paths[place] = "../" * levels_up + "/".join(place.parts)
+    width = max(map(len, paths.values()))
+
     yield "Written:"
-    for place, name in names.items():
-        name_in_folder = "/".join(place.parts[len(start.folder) :])
-        yield f"  {name:{width}}  {_DESCRIPTIONS.get(name_in_folder, _WORKFLOW_DESCRIPTION)}"
+    for place, path in paths.items():
+        path_in_folder = "/".join(place.parts[len(start.folder) :])
+        description = _DESCRIPTIONS.get(path_in_folder, _WORKFLOW_DESCRIPTION)
+        yield f"  {path:{width}}  {description}"
 
 
-def _defaults_taken(choices: Choices, chosen: Container[str]) -> list[str]:
-    """The options that nobody gave, with their values."""
+def _list_defaults(choices: Choices, chosen: Container[str]) -> list[str]:
+    """List the options that nobody gave, with their values."""
     defaults = {
         "template": f"{choices.template} ({TEMPLATES[choices.template]})",
         "provider": choices.target,
@@ -115,11 +124,12 @@ def _defaults_taken(choices: Choices, chosen: Container[str]) -> list[str]:
     return [f"--{name} {value}" for name, value in defaults.items() if name not in chosen]
 
 
-def _next_steps(choices: Choices, start: StartingPoint) -> Iterator[str]:
+def _list_next_steps(choices: Choices, start: StartingPoint) -> Iterator[str]:
     path = "/".join(start.folder)
     if path.startswith("-"):
-        path = f"./{path}"  # else it would be an option
+        path = f"./{path}"  # not an option
     argument = f" {shlex.quote(path)}" if path else ""
+
     yield "Next:"
     if choices.live:
         yield f"  gradegate run{argument} --provider scripted:recorded/answers.yaml --grader scripted:recorded/grades.yaml  # needs no key"

@@ -51,7 +51,7 @@ class WorkflowStep(FrozenStruct):
 
 
 class WorkflowReport(FrozenStruct):
-    """What the workflows do, and the problems that keep them from running; a line each."""
+    """A line for each fact about the workflows, and for each problem that keeps them from running."""
 
     lines: list[str]
     problems: list[str]
@@ -61,26 +61,32 @@ def describe_workflows(root: Path) -> WorkflowReport:
     """Describe every step of a repository's workflows that uses gradegate."""
     lines: list[str] = []
     problems: list[str] = []
-    for path in sorted((root / ".github" / "workflows").glob("*.y*ml"))[:_MOST_WORKFLOWS]:
+    paths = sorted((root / ".github" / "workflows").glob("*.y*ml"))
+    for path in paths[:_MOST_WORKFLOWS]:
         name = path.relative_to(root).as_posix()
         try:
-            workflow = documents.read(Workspace(root).read(str(path), root, Origin(name)), name)
+            content = Workspace(root).read(str(path), root, Origin(name))
+            workflow = documents.read(content, name)
         except ConfigError as e:
             problems += map(str, e.mistakes)
             continue
+
         for step in iterate_steps(workflow):
-            if USES_GRADEGATE.fullmatch(step.uses):
-                line = documents.line_of(workflow, [*step.path, "uses"])
-                description = _StepDescription()
-                _describe_step(root, step, description)
-                lines.append(f"{name}:{line}, job {step.job_name}:")
-                lines += [f"  {title:10}{text}" for title, text in description.facts]
-                problems += [f"{name}:{line}: {text}" for text in description.problems]
+            if not USES_GRADEGATE.fullmatch(step.uses):
+                continue
+            line = documents.line_of(workflow, [*step.path, "uses"])
+            description = _StepDescription()
+            _describe_step(root, step, description)
+            lines.append(f"{name}:{line}, job {step.job_name}:")
+            lines += [f"  {title:10}{text}" for title, text in description.facts]
+            problems += [f"{name}:{line}: {text}" for text in description.problems]
     if not lines and not problems:
         problems.append("no workflow uses gradegate -> `gradegate init` writes one")
 
     # One line each: a text of a workflow must not look like a line of gradegate.
-    return WorkflowReport(list(map(_join_lines, lines)), list(map(_join_lines, problems)))
+    lines = [_join_lines(line) for line in lines]
+    problems = [_join_lines(problem) for problem in problems]
+    return WorkflowReport(lines, problems)
 
 
 def _join_lines(text: str) -> str:
@@ -88,10 +94,12 @@ def _join_lines(text: str) -> str:
 
 
 def iterate_steps(workflow: Any) -> Iterator[WorkflowStep]:
-    """Every step of a workflow. Skips what is not a mapping."""
+    """Yield every step of a workflow. Skips what is not a mapping."""
     for name, job in mapping_at(workflow, "jobs").items():
         steps = mapping_at(job).get("steps")
-        for number, step in enumerate(steps if isinstance(steps, list) else ()):
+        if not isinstance(steps, list):
+            continue
+        for number, step in enumerate(steps):
             if isinstance(step, Mapping):
                 yield WorkflowStep(workflow, job, step, ["jobs", name, "steps", number])
 
@@ -114,8 +122,8 @@ class _StepDescription:
 
 
 def _describe_step(root: Path, step: WorkflowStep, description: _StepDescription) -> None:
-    events = _events(step.workflow)
-    triggers = list(_pull_request_triggers(events))
+    events = _read_events(step.workflow)
+    triggers = _describe_triggers(events)
     if triggers:
         _describe_run(root, step, events, triggers, description)
     else:
@@ -126,25 +134,31 @@ def _describe_step(root: Path, step: WorkflowStep, description: _StepDescription
         description.problems.append(f"`{step.uses}` is a placeholder -> {cure}")
 
 
-def _events(workflow: JsonObject) -> JsonObject:
-    """The events that start a workflow, with their filters."""
-    on = workflow.get("on")
-    if isinstance(on, str):
-        on = [on]
-    if isinstance(on, list):
-        return dict.fromkeys(map(str, on))
-    return mapping_at(on)
+def _read_events(workflow: JsonObject) -> JsonObject:
+    """Read the events that start a workflow, with their filters."""
+    events = workflow.get("on")
+    if isinstance(events, str):
+        return {events: None}
+    if isinstance(events, list):
+        return dict.fromkeys(map(str, events))
+    return mapping_at(events)
 
 
-def _pull_request_triggers(events: JsonObject) -> Iterator[str]:
+def _describe_triggers(events: JsonObject) -> list[str]:
+    """Describe the events of pull requests that start a workflow, such as ``on pull_request (branches: main)``."""
+    triggers = []
     for event in events:
         if not event.startswith("pull_request"):
             continue
+        trigger = f"on {event}"
         filters = []
         for key, value in mapping_at(events, event).items():
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            filters.append(f"{key}: {shown}")
-        yield f"on {event} ({'; '.join(filters)})" if filters else f"on {event}"
+            patterns = value if isinstance(value, list) else [value]
+            filters.append(f"{key}: {', '.join(map(str, patterns))}")
+        if filters:
+            trigger += f" ({'; '.join(filters)})"
+        triggers.append(trigger)
+    return triggers
 
 
 def _describe_run(
@@ -162,7 +176,7 @@ def _describe_run(
         if item.get("if") is not None:
             description.add("only if", str(item["if"]))
 
-    settings = step_settings(root, step)
+    settings = read_step_settings(root, step)
     action = settings.action
     description.add_mistakes(action.mistakes)
     if settings.run is None:
@@ -182,25 +196,27 @@ def _describe_run(
 
     plan = preparation.plan
     shown = preparation.shown_plan
-    planned = (
-        f"{format_count(shown.answers, 'answer')}, {format_count(shown.assertions, 'assertion')}"
-    )
-    description.add("configs", f"{', '.join(shown.digests)}: {planned}")
+    configs = ", ".join(shown.digests)
+    answers = format_count(shown.answers, "answer")
+    assertions = format_count(shown.assertions, "assertion")
+    description.add("configs", f"{configs}: {answers}, {assertions}")
     if action.run.baseline:
         for note in notes_without_baseline(plan.policies):
             description.add("warning", note.text)
     for note in shown.notes:
-        description.add("note", f"{note.origin}: {note.text}" if note.origin else note.text)
-    description.add("blocks", _describe_blocking(plan, step, events, action.run.baseline == AUTO))
-    forks = "see docs/github-events.md"
+        text = f"{note.origin}: {note.text}" if note.origin else note.text
+        description.add("note", text)
+    finds_baseline = action.run.baseline == AUTO
+    description.add("blocks", _describe_blocking(plan, step, events, finds_baseline))
     if "pull_request" in events:
-        forks = _describe_forks(action, bool(plan.keys))
-    description.add("forks", forks)
+        description.add("forks", _describe_forks(action, needs_keys=bool(plan.keys)))
+    else:
+        description.add("forks", "see docs/github-events.md")
     description.problems += map(str, keys_to_pass(plan.missing_keys))
 
 
 def _describe_forks(action: ActionSettings, needs_keys: bool) -> str:
-    """What pull requests get whose workflow has no secrets."""
+    """Describe the check of a pull request from a fork, which gets no secrets."""
     if not needs_keys:
         return "run like any other, because no key is needed; no comment, because their token is read-only"
     ends = "fails with exit code 3"
@@ -210,7 +226,7 @@ def _describe_forks(action: ActionSettings, needs_keys: bool) -> str:
 
 
 def keys_to_pass(missing_keys: Iterable[str]) -> list[Mistake]:
-    """A mistake for each key that a run needs and its step does not pass on."""
+    """List a mistake for each key that a run needs and its step does not pass on."""
     mistakes = []
     for name in sorted(missing_keys):
         what = f"the run needs {name}, and the step does not pass it"
@@ -231,23 +247,33 @@ class _Obstacle(FrozenStruct):
 def _describe_blocking(
     plan: Plan, step: WorkflowStep, events: JsonObject, finds_baseline: bool
 ) -> str:
-    """Whether the step blocks a pull request, and why not."""
-    blocking = sum(rule.blocking for rule in plan.rules)
-    counts = any(binding.assertion.counts for job in plan.jobs for binding in job.assertions)
-    if not (counts and blocking):
+    """Say whether the step blocks a pull request, and why not."""
+    blocking_rules = sum(rule.blocking for rule in plan.rules)
+    if not blocking_rules or not _has_counting_assertion(plan):
         return "no: every rule or every assertion only advises"
 
-    obstacles = list(_obstacles(step, events, finds_baseline))
-    certain = [obstacle.reason for obstacle in obstacles if obstacle.is_certain]
-    if certain:
-        return f"no: {'; '.join(certain)}"
-    if obstacles:
-        return f"unknown: {'; '.join(obstacle.reason for obstacle in obstacles)}"
-    return f"yes, by {format_count(blocking, 'rule')}: the check fails when one is missed"
+    reasons = []
+    certain_reasons = []
+    for obstacle in _find_obstacles(step, events, finds_baseline):
+        reasons.append(obstacle.reason)
+        if obstacle.is_certain:
+            certain_reasons.append(obstacle.reason)
+    if certain_reasons:
+        return f"no: {'; '.join(certain_reasons)}"
+    if reasons:
+        return f"unknown: {'; '.join(reasons)}"
+    return f"yes, by {format_count(blocking_rules, 'rule')}: the check fails when one is missed"
 
 
-def _obstacles(step: WorkflowStep, events: JsonObject, finds_baseline: bool) -> Iterator[_Obstacle]:
-    """Everything that may keep a missed rule from failing the check.
+def _has_counting_assertion(plan: Plan) -> bool:
+    bindings = itertools.chain.from_iterable(job.assertions for job in plan.jobs)
+    return any(binding.assertion.counts for binding in bindings)
+
+
+def _find_obstacles(
+    step: WorkflowStep, events: JsonObject, finds_baseline: bool
+) -> Iterator[_Obstacle]:
+    """Yield everything that may keep a missed rule from failing the check.
 
     Without an obstacle, the step runs at the pull request's own commit, finds its baseline, and nothing turns its failure
     into a success.
@@ -258,32 +284,49 @@ def _obstacles(step: WorkflowStep, events: JsonObject, finds_baseline: bool) -> 
     elif "pull_request" not in events:
         yield _Obstacle("the event `pull_request` starts no run")
 
-    for name, item in (("job", step.job), ("step", step.step)):
-        ignored = str(item.get("continue-on-error", False)).lower()
-        if ignored != "false":
-            reason = f"`continue-on-error` of the {name} lets the check pass"
-            yield _Obstacle(reason, is_certain=ignored == "true")
-        condition = item.get("if")
-        may_be_skipped = condition is not None or item.get("needs")
-        if may_be_skipped and not _ALWAYS.fullmatch(str(condition)):
-            yield _Obstacle(f"the check passes where the {name} is skipped; give it `if: always()`")
+    yield from _find_excuses("job", step.job)
+    yield from _find_excuses("step", step.step)
 
-    steps_before = itertools.takewhile(lambda item: item is not step.step, step.job["steps"])
-    if not any(_checks_out_proposal(mapping_at(item)) for item in steps_before):
+    if not _follows_checkout(step):
         yield _Obstacle("no step before checks out the pull request")
 
-    scopes = ["contents", "actions"] if finds_baseline else ["contents"]
+    scopes = ["contents"]
+    if finds_baseline:
+        scopes.append("actions")
     missing = [f"{scope}: read" for scope in scopes if not _may_read(step, scope)]
     if missing:
         yield _Obstacle(f"`permissions` lacks `{'` and `'.join(missing)}`")
-    if finds_baseline and events.keys().isdisjoint({"push", "schedule"}):
+    if finds_baseline and "push" not in events and "schedule" not in events:
         yield _Obstacle("no `push` to the default branch leaves what `baseline: auto` looks for")
 
 
+def _find_excuses(kind: str, item: JsonObject) -> Iterator[_Obstacle]:
+    """Yield the keys of a job or a step that let the check pass after it fails, or without it. ``kind`` names it."""
+    ignores_failure = str(item.get("continue-on-error", False)).lower()  # or an expression
+    if ignores_failure != "false":
+        reason = f"`continue-on-error` of the {kind} lets the check pass"
+        yield _Obstacle(reason, is_certain=ignores_failure == "true")
+
+    condition = item.get("if")
+    may_be_skipped = condition is not None or item.get("needs")
+    if may_be_skipped and not _ALWAYS.fullmatch(str(condition)):
+        yield _Obstacle(f"the check passes where the {kind} is skipped; give it `if: always()`")
+
+
+def _follows_checkout(step: WorkflowStep) -> bool:
+    """Whether an earlier step of the job certainly checks out the pull request."""
+    for earlier_step in step.job["steps"]:
+        if earlier_step is step.step:
+            return False
+        if _checks_out_proposal(mapping_at(earlier_step)):
+            return True
+    return False
+
+
 def _may_read(step: WorkflowStep, scope: str) -> bool:
-    permissions = step.job.get(
-        "permissions", step.workflow.get("permissions", _DEFAULT_PERMISSIONS)
-    )
+    permissions = step.workflow.get("permissions", _DEFAULT_PERMISSIONS)
+    if "permissions" in step.job:
+        permissions = step.job["permissions"]
     if permissions in ("read-all", "write-all"):
         return True
     return mapping_at(permissions).get(scope) in ("read", "write")
@@ -320,34 +363,29 @@ class StepSettings(FrozenStruct):
     run: PlannedRun | None
 
 
-def step_settings(root: Path, step: WorkflowStep) -> StepSettings:
-    """Read what a step gives to the Action. ``root`` is the repository.
+def read_step_settings(root: Path, step: WorkflowStep) -> StepSettings:
+    """Read the settings that a step passes to the Action. ``root`` is the repository.
 
-    An expression, ``${{ ... }}``, has no value here. In a variable of the environment it is most often a secret, so a stand-in
-    takes its place: the variable counts as set. An input with an expression counts as not given.
+    A variable with an expression gets a stand-in, as if its secret were set. An input with an expression is left out.
     """
-    inputs = _texts(step.step.get("with"))
     environ = {}
     for level in (step.workflow, step.job, step.step):
-        for name, text in _texts(level.get("env")).items():
+        for name, text in _read_texts(level.get("env")).items():
             environ[name] = STAND_IN if EXPRESSION in text else text
+    inputs = _read_texts(step.step.get("with"))
     for name, text in inputs.items():
         if text:
             variable = f"INPUT_{name.replace(' ', '_').upper()}"
             environ[variable] = "" if EXPRESSION in text else text
-    environ |= runner_variables(root)
+    environ.update(runner_variables(root))
 
     action = settings_from_inputs(environ, root)
-    names_configs_in_run = any(
-        EXPRESSION in inputs.get(name, "") for name in ("config", "working-directory")
-    )
-    if names_configs_in_run:
+    if EXPRESSION in inputs.get("config", "") or EXPRESSION in inputs.get("working-directory", ""):
         return StepSettings(action, None)
 
-    # Without what other steps and jobs make, and without code of the repository
     run = replace(action.run, base_checkout="", baseline="", shard=None, merge="", allow_exec=False)
     if run.answers:
-        # Another job makes the answers, so the step needs no target: `echo` stands in, which needs no key.
+        # Another job makes the answers. No target is asked, so any can stand in.
         run = replace(run, answers=(), providers=("echo",))
     return StepSettings(action, PlannedRun(run, environ))
 
@@ -371,6 +409,9 @@ def mapping_at(value: Any, *path: str | int) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
-def _texts(value: Any) -> dict[str, str]:
-    """A mapping as the runner passes it on, with numbers and booleans as text."""
-    return {str(key): "" if text is None else str(text) for key, text in mapping_at(value).items()}
+def _read_texts(mapping: Any) -> dict[str, str]:
+    """Read a mapping as the runner passes it on, with numbers and booleans as text."""
+    texts = {}
+    for key, value in mapping_at(mapping).items():
+        texts[str(key)] = "" if value is None else str(value)
+    return texts

@@ -18,16 +18,15 @@ _LAUNCHER = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(
 
 
 class EvalInputs(FrozenStruct):
-    """The inputs that a command's options become, and why a step with them would not do the same; empty if it would."""
+    """The inputs of the Action that stand for a command's options."""
 
     values: dict[str, Any]
-    obstacle: str = ""
+    obstacle: str = ""  # why a step with these inputs would not do the same
 
 
 def read_eval_command(script: str) -> EvalInputs:
     """Read the script of a step that runs `promptfoo eval`."""
-    script = re.sub(r"\\\r?\n", " ", script.strip())
-    script = re.sub(r"\$\{\{\s*([\w.-]+)\s*\}\}", r"${{\1}}", script)  # one word for shlex
+    script = _join_lines_and_expressions(script)
     command = IS_EVAL.search(script)
     if command is None:
         return EvalInputs({}, "it runs no `promptfoo eval`")
@@ -43,32 +42,50 @@ def read_eval_command(script: str) -> EvalInputs:
     except ValueError:
         return EvalInputs({}, "its quotes do not close")
 
-    texts: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}  # by the name of the input
     while words:
         flag, equals, value = words.pop(0).partition("=")
-        option = _find_option(flag)
-        unused = _find_promptfoo_option(flag, "no_effect")
-        if unused:
-            if not equals:
-                del words[: int(unused.values)]
-        elif option is None or not _has_input(option):
-            return EvalInputs({}, obstacle or f"`{flag}`: {_reason_against(flag, option)}")
-        elif option.kind is SWITCH:
-            if not option.no_input:
-                texts[option.name] = ["true"]
-        else:
-            values = [value] if equals else list(_take_values(option, words))
-            texts.setdefault(option.name, []).extend(values)
 
-    return EvalInputs({name: _input_value(lines) for name, lines in texts.items()}, obstacle)
+        unused_option = _find_promptfoo_option(flag, "no_effect")
+        if unused_option is not None:
+            if not equals:
+                del words[: int(unused_option.values)]
+            continue
+
+        option = _find_option(flag)
+        if option is None or not _has_input(option):
+            reason = obstacle or f"`{flag}`: {_explain_refusal(flag, option)}"
+            return EvalInputs({}, reason)
+        if option.kind is SWITCH:
+            if not option.no_input:
+                lines[option.name] = ["true"]
+            continue
+
+        values = [value] if equals else list(_take_values(option, words))
+        lines.setdefault(option.name, []).extend(values)
+
+    inputs = {name: _make_input_value(values) for name, values in lines.items()}
+    return EvalInputs(inputs, obstacle)
+
+
+def _join_lines_and_expressions(script: str) -> str:
+    """Join lines that end with a backslash, and make one word of each `${{ }}`, as shlex needs."""
+    script = re.sub(r"\\\r?\n", " ", script.strip())
+    return re.sub(r"\$\{\{\s*([\w.-]+)\s*\}\}", r"${{\1}}", script)
 
 
 def _find_option(flag: str) -> Option | None:
-    return next((option for option in RUN_OPTIONS if flag in option.flags), None)
+    for option in RUN_OPTIONS:
+        if flag in option.flags:
+            return option
+    return None
 
 
 def _find_promptfoo_option(flag: str, group: str) -> PromptfooOption | None:
-    return next((option for option in promptfoo_options(group) if flag in option.flags), None)
+    for option in promptfoo_options(group):
+        if flag in option.flags:
+            return option
+    return None
 
 
 def _has_input(option: Option) -> bool:
@@ -76,11 +93,14 @@ def _has_input(option: Option) -> bool:
     return not option.no_input or option.kind is SWITCH or option.name == CONCURRENCY
 
 
-def _reason_against(flag: str, option: Option | None) -> str:
-    refused = _find_promptfoo_option(flag, "refused")
-    if refused:
-        return refused.reason
-    return option.no_input if option else "not known"
+def _explain_refusal(flag: str, option: Option | None) -> str:
+    """Explain why no input stands for a flag. ``option`` is None if gradegate lacks it."""
+    refused_option = _find_promptfoo_option(flag, "refused")
+    if refused_option is not None:
+        return refused_option.reason
+    if option is not None:
+        return option.no_input
+    return "not known"
 
 
 def _take_values(option: Option, words: list[str]) -> Iterator[str]:
@@ -93,6 +113,7 @@ def _take_values(option: Option, words: list[str]) -> Iterator[str]:
         yield words.pop(0)
 
 
-def _input_value(lines: list[str]) -> Any:
+def _make_input_value(lines: list[str]) -> Any:
+    """Make the value of an input: a number if it is one, else text, with each `${{ }}` as people write it."""
     text = "\n".join(lines).replace("${{", "${{ ").replace("}}", " }}")
     return int(text) if text.isdecimal() else text

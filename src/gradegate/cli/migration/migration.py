@@ -17,8 +17,8 @@ from gradegate.cli.init.workflows import (
     iterate_steps,
     keys_to_pass,
     mapping_at,
+    read_step_settings,
     runner_variables,
-    step_settings,
 )
 from gradegate.cli.migration.eval_command import CONCURRENCY, IS_EVAL, read_eval_command
 from gradegate.config.load import config_paths
@@ -29,6 +29,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET_WARNING
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_cure, migrate_inputs
 from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
+from gradegate.planning.plan import Plan
 from gradegate.security.environment import STAND_IN
 from gradegate.structs import FrozenStruct, JsonObject, Struct, field_names, replace
 
@@ -49,7 +50,7 @@ _EVERY_CASE = GateEntry("min-pass-rate", 1.0)  # what a config without a gate re
 
 
 class _OriginalRun(NamedTuple):
-    """What a step or a person runs, and where that is written."""
+    """A run of a step or of a person, and the place in a file that describes it."""
 
     run: PlannedRun
     origin: Origin
@@ -99,7 +100,7 @@ class Migration(Struct):
             self._read_step(edits, step, gate_entry, change)
 
     def _change_action_step(self, edits: Edits, step: WorkflowStep) -> GateEntry | None:
-        """Change a step that uses promptfoo's action. Returns what its config needs in its gate."""
+        """Change a step that uses promptfoo's action. Returns the entry that the gate of its config needs."""
         inputs = mapping_at(step.step, "with")
         changes = migrate_inputs(inputs)
         for key, what, cure in changes.remarks:
@@ -123,18 +124,24 @@ class Migration(Struct):
         command = read_eval_command(step.step["run"])
         inputs = command.values
         origin = edits.origin([*step.path, "run"])
-        if concurrency := inputs.pop(CONCURRENCY, None):
+
+        concurrency = inputs.pop(CONCURRENCY, None)
+        if concurrency:
             cure = concurrency_cure(str(concurrency))
             self._note(f"`-j {concurrency}` is left out", origin, cure)
-        defaults = (step.workflow, step.job)
-        for level in (*(mapping_at(item, "defaults", "run") for item in defaults), step.step):
+
+        workflow_defaults = mapping_at(step.workflow, "defaults", "run")
+        job_defaults = mapping_at(step.job, "defaults", "run")
+        for level in (workflow_defaults, job_defaults, step.step):
             if level.get("working-directory"):
                 inputs["working-directory"] = level["working-directory"]
 
         if command.obstacle:
-            shown = ", ".join(f"{name}: {value}" for name, value in inputs.items())
-            shown = f" ({shown})" if shown else ""
-            cure = f"write `uses: {ACTION}`, with its options as inputs{shown}; the exit code is the verdict"
+            shown_inputs = ""
+            if inputs:
+                lines = [f"{name}: {value}" for name, value in inputs.items()]
+                shown_inputs = f" ({', '.join(lines)})"
+            cure = f"write `uses: {ACTION}`, with its options as inputs{shown_inputs}; the exit code is the verdict"
             self._note(f"a step that runs promptfoo stays: {command.obstacle}", origin, cure)
             return False
 
@@ -146,15 +153,17 @@ class Migration(Struct):
         return True
 
     def _note_readers(self, edits: Edits, step: WorkflowStep, outputs: Iterable[str]) -> None:
-        """Name the later steps of a job that read an output of promptfoo."""
-        for later in iterate_steps(edits.values):
-            if later.path[1] != step.path[1] or later.path <= step.path:
+        """Note the later steps of the job that read an output of promptfoo."""
+        cure = "remove it where it decides: the step of the gate fails by itself"
+        for reader in iterate_steps(edits.values):
+            is_later = reader.path[1] == step.path[1] and reader.path > step.path
+            if not is_later:
                 continue
+            script = str(reader.step.get("run") or "")
             for output in outputs:
-                if Path(output).name in str(later.step.get("run") or ""):
+                if Path(output).name in script:
                     what = f"this step reads {output}, which has another form now (docs/results.schema.json)"
-                    cure = "remove it where it decides: the step of the gate fails by itself"
-                    self._note(what, edits.origin([*later.path, "run"]), cure)
+                    self._note(what, edits.origin([*reader.path, "run"]), cure)
 
     def _read_step(
         self, edits: Edits, step: WorkflowStep, gate_entry: GateEntry | None, change: bool
@@ -162,17 +171,20 @@ class Migration(Struct):
         """Remember what a step of the Action runs. If it may be changed, add what it needs around it."""
         step = _changed_step(edits, step)
         origin = edits.origin(step.path)
-        settings = step_settings(self.root, step)
-        configs = _config_paths(settings.run) if settings.run else set()
-        for path in configs:
-            self._gate_entries.setdefault(path, {}).setdefault(gate_entry, origin)
-            if settings.run and settings.run.settings.graders:
-                self._graders[path] = settings.run.settings.graders
+        settings = read_step_settings(self.root, step)
+        run = settings.run
+        configs: set[Path] = set()
+        if run is not None:
+            configs = _find_configs(run)
+            for path in configs:
+                self._gate_entries.setdefault(path, {}).setdefault(gate_entry, origin)
+                if run.settings.graders:
+                    self._graders[path] = run.settings.graders
         if not change:
             return
 
-        if settings.run:
-            self._runs.append(_OriginalRun(settings.run, origin))
+        if run is not None:
+            self._runs.append(_OriginalRun(run, origin))
         for level in ([], step.path[:2], step.path):
             self._note_variables(edits, [*level, "env"])
         self._note_mistakes(settings.action.mistakes, origin)
@@ -185,7 +197,7 @@ class Migration(Struct):
         self._allow_comments(edits, step, settings.action)
         if "pull_request_target" in str(step.workflow.get("on")):
             self._note(TARGET_WARNING, edits.origin(["on"]), "write `pull_request`")
-        if settings.run is None:
+        if run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
             self._note("the configs are known only when the workflow runs", origin, cure)
 
@@ -208,31 +220,36 @@ class Migration(Struct):
 
     def add_config(self, path: Path) -> None:
         """Plan a config that no changed step runs."""
-        place = path.resolve()
-        if any(place in _config_paths(original.run) for original in self._runs):
-            return
-        graders = self._graders.get(place, {})
+        config = path.resolve()
+        for original in self._runs:
+            if config in _find_configs(original.run):
+                return
+
+        graders = self._graders.get(config, {})
         settings = Settings(configs=(str(path),), cwd=path.parent, graders=graders)
-        run = PlannedRun(settings, {**os.environ, **runner_variables(self.root)})
-        self._runs.append(_OriginalRun(run, Origin(Workspace(self.root).name(path))))
+        environ = {**os.environ, **runner_variables(self.root)}
+        origin = Origin(Workspace(self.root).name(path))
+        self._runs.append(_OriginalRun(PlannedRun(settings, environ), origin))
 
     def finish(self) -> str:
-        """Change the configs of all runs, and plan the runs with these changes. Returns what `validate` will say."""
-        configs: dict[Path, None] = {}
+        """Change the configs of all runs, and plan the runs with these changes. Returns a line on what `validate` says."""
+        configs: dict[Path, None] = {}  # an ordered set
         for original in self._runs:
-            configs.update(dict.fromkeys(_config_paths(original.run)))
+            configs.update(dict.fromkeys(_find_configs(original.run)))
         for path in configs:
-            if edits := self._open_config(path):
+            edits = self._open_config(path)
+            if edits is not None:
                 self._rename_keys(edits)
             self._write_gate(path)
         for original in self._runs:
-            for path in _config_paths(original.run):
+            for path in _find_configs(original.run):
                 run_of_config = _with_settings(original.run, configs=(str(path),))
                 self._write_grader(path, run_of_config, original.origin)
         return self._validate()
 
     def _validate(self) -> str:
-        keys: set[str] = set()
+        """Plan the runs with the changes, and note their mistakes. Returns a line; empty without a run."""
+        key_names: set[str] = set()
         has_mistakes = False
         for original in self._runs:
             try:
@@ -241,16 +258,18 @@ class Migration(Struct):
                 self._note_mistakes(e.mistakes, original.origin)
                 has_mistakes = True
                 continue
-            keys.update(use.name for use in plan.keys)
-            if original.run.settings.inputs:  # of a step, which has to pass the keys on
+            key_names.update(key.name for key in plan.keys)
+            is_of_step = original.run.settings.inputs
+            if is_of_step:  # which has to pass the keys on
                 self._note_mistakes(keys_to_pass(plan.missing_keys), original.origin)
         if has_mistakes:
             return "`gradegate validate` finds mistakes, which are listed above"
         if not self._runs:
             return ""
-        unset = sorted(name for name in keys if not os.environ.get(name))
-        condition = f" once you set {' and '.join(unset)}" if unset else ""
-        return f"`gradegate validate` passes{condition}"
+        unset = [name for name in sorted(key_names) if not os.environ.get(name)]
+        if unset:
+            return f"`gradegate validate` passes once you set {' and '.join(unset)}"
+        return "`gradegate validate` passes"
 
     def _with_changes(self, run: PlannedRun) -> PlannedRun:
         """The run with its configs as they are going to be."""
@@ -308,27 +327,35 @@ class Migration(Struct):
             edits.change([], put={"defaultTest": {"options": provider}})
 
     def _choose_grader(self, run: PlannedRun) -> _GraderChoice:
-        """Choose the grader of ``--grader``, else the default of a vendor for which the run has a key."""
+        """Choose the grader of ``--grader``, else the default of a vendor for which the run has a key.
+
+        Chooses none if the run names a grader, or needs none.
+        """
         if run.settings.graders:
             return _GraderChoice()
         run = self._with_changes(run)
         try:
             plan = run.prepare().plan
         except ConfigError as e:
-            if self.grader and self._grader_mends(run, len(e.mistakes)):
+            if self.grader and self._has_fewer_mistakes_with_grader(run, len(e.mistakes)):
                 return _GraderChoice(self.grader)
             return _GraderChoice()
 
-        pins = [pin for model in plan.models if (pin := pin_of(model.chosen))]
-        if not pins:
+        pin = _find_pin(plan)
+        if not pin:
             return _GraderChoice()
         if self.grader:
-            return _GraderChoice(self.grader, pins[0])
-        keys = {name for job in plan.jobs for name in job.target.keys}
-        vendor = choose_default_graders({**run.environ, **dict.fromkeys(keys, STAND_IN)})
-        return _GraderChoice(vendor.models["text"] if vendor.key else "", pins[0])
+            return _GraderChoice(self.grader, pin)
 
-    def _grader_mends(self, run: PlannedRun, mistakes_before: int) -> bool:
+        environ = dict(run.environ)
+        for job in plan.jobs:
+            environ.update(dict.fromkeys(job.target.keys, STAND_IN))
+        vendor = choose_default_graders(environ)
+        if not vendor.key:
+            return _GraderChoice(pin=pin)
+        return _GraderChoice(vendor.models["text"], pin)
+
+    def _has_fewer_mistakes_with_grader(self, run: PlannedRun, mistakes_before: int) -> bool:
         """Whether a plan has fewer mistakes with the grader of ``--grader``."""
         mistakes: list[Mistake] = []
         with gather_mistakes(mistakes):
@@ -339,25 +366,23 @@ class Migration(Struct):
 
     def _write_gate(self, path: Path) -> None:
         """Write the strictest requirement of a config's `env` and its steps into its gate. Notes the others."""
-        entries_of_steps = self._gate_entries.get(path, {})
         edits = self._open_config(path)
-        entry_of_env = _gate_entry_of_env(edits) if edits else None
-
-        entries = {entry or entry_of_env or _EVERY_CASE for entry in entries_of_steps or [None]}
-        if entry_of_env:
-            entries.add(entry_of_env)
-        are_pass_rates = all(entry.key == _EVERY_CASE.key for entry in entries)
-        strictest = _EVERY_CASE
-        if len(entries) == 1 or are_pass_rates:
-            strictest = max(entries)
+        entry_of_env = None
+        if edits is not None:
+            entry_of_env = _gate_entry_of_env(edits)
+        entries_of_steps = self._gate_entries.get(path, {})
+        strictest = _choose_gate_entry(entry_of_env, entries_of_steps)
 
         can_write = edits is not None and "gate" not in edits.wanted
-        if edits and can_write and (entry_of_env or strictest != _EVERY_CASE):
+        needs_gate = entry_of_env is not None or strictest != _EVERY_CASE
+        if edits is not None and can_write and needs_gate:
             edits.change([], put={"gate": {strictest.key: strictest.value}})
+
         for entry, origin in entries_of_steps.items():
-            if entry and not (can_write and entry == strictest):
+            is_written = can_write and entry == strictest
+            if entry is not None and not is_written:
                 self._note_gate_entry(entry, origin)
-        if edits:
+        if edits is not None:
             self._note_variables(edits, ["env"])
 
     # --- notes
@@ -379,11 +404,12 @@ class Migration(Struct):
 
     def _note_variables(self, edits: Edits, path: YamlPath) -> None:
         """Note the variables of an `env` that decide in promptfoo only."""
-        variables = PROMPTFOO_VARIABLES.keys() & mapping_at(edits.wanted, *path).keys()
         entry = _gate_entry_of_env(edits)
-        if entry and entry in mapping_at(edits.wanted, "gate").items():
-            variables -= {_PASS_RATE_VARIABLE}
-        for name in sorted(variables):
+        gate = mapping_at(edits.wanted, "gate")
+        is_in_gate = entry is not None and entry in gate.items()
+        for name in sorted(mapping_at(edits.wanted, *path).keys() & PROMPTFOO_VARIABLES.keys()):
+            if name == _PASS_RATE_VARIABLE and is_in_gate:
+                continue
             origin = edits.origin([*path, name])
             self._note(f"`{name}` decides nothing here", origin, PROMPTFOO_VARIABLES[name])
 
@@ -393,6 +419,33 @@ def _changed_step(edits: Edits, step: WorkflowStep) -> WorkflowStep:
     workflow = edits.wanted
     job = workflow["jobs"][step.path[1]]
     return WorkflowStep(workflow, job, job["steps"][step.path[3]], step.path)
+
+
+def _find_pin(plan: Plan) -> str:
+    """Find how to pin the first grader that a key chooses. Empty if no key chooses one."""
+    for model in plan.models:
+        pin = pin_of(model.chosen)
+        if pin:
+            return pin
+    return ""
+
+
+def _choose_gate_entry(
+    entry_of_env: GateEntry | None, entries_of_steps: Iterable[GateEntry | None]
+) -> GateEntry:
+    """Choose the strictest entry. Entries with different keys cannot be compared: then every case must pass.
+
+    A step without an entry (None) requires the same as the config's `env`.
+    """
+    entry_by_default = entry_of_env or _EVERY_CASE
+    entries = {entry or entry_by_default for entry in entries_of_steps}
+    if entry_of_env is not None or not entries:
+        entries.add(entry_by_default)
+
+    are_pass_rates = all(entry.key == _EVERY_CASE.key for entry in entries)
+    if are_pass_rates or len(entries) == 1:
+        return max(entries)
+    return _EVERY_CASE
 
 
 def _gate_entry_of_env(edits: Edits) -> GateEntry | None:
@@ -405,7 +458,7 @@ def _gate_entry_of_env(edits: Edits) -> GateEntry | None:
 def _iterate_assertions(
     value: Any, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[YamlPath, JsonObject]]:
-    """Every assertion below a value, with its path."""
+    """Yield every assertion below a value, with its path."""
     if isinstance(value, list):
         value = dict(enumerate(value))
     if not isinstance(value, Mapping):
@@ -418,7 +471,8 @@ def _iterate_assertions(
         yield from _iterate_assertions(item, (*path, key))
 
 
-def _config_paths(run: PlannedRun) -> set[Path]:
+def _find_configs(run: PlannedRun) -> set[Path]:
+    """Find the config files of a run. An empty set if a path is wrong."""
     with suppress(ConfigError):  # which the plan reports
         return {path.resolve() for path in config_paths(run.settings)}
     return set()
