@@ -85,6 +85,23 @@ def test_a_name_is_given_once():
         registry.register("two")(2)
 
 
+def test_plug_ins_may_be_looked_up_while_others_are_imported(tmp_path):
+    """``first`` looks for the plug-in of ``second`` when both are about to be imported."""
+    package = tmp_path / "numbers_plugged_in"
+    package.mkdir()
+    (package / "__init__.py").write_text("from gradegate.registry import Registry\nNUMBERS = Registry('number', 'numbers_plugged_in')\n")
+    head = "from numbers_plugged_in import NUMBERS\n"
+    (package / "first.py").write_text(f'{head}NUMBERS.find("two")\nNUMBERS.register("one")(1)  # "any"\n')
+    (package / "second.py").write_text(f'{head}NUMBERS.register("two")(2)  # "any"\n')
+    program = "from numbers_plugged_in import NUMBERS; print(sorted(NUMBERS.mentioning('any')))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
+
+    program = "from numbers_plugged_in import NUMBERS\nfor number in NUMBERS.one_by_one(): print(number, NUMBERS.names())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (sorted(done.stdout.splitlines()), done.stderr) == ([f"{number} ['one', 'two']" for number in (1, 2)], "")
+
+
 def test_a_near_miss_is_suggested():
     assert EVALUATORS.suggest("lm-rubric") == 'did you mean "llm-rubric"?'
     assert EVALUATORS.suggest("zzzz") == ""

@@ -94,19 +94,21 @@ class Registry(Generic[T]):
     def mentioning(self, literal: str) -> list[T]:
         """Import every module with ``literal`` in double quotes, and give all plug-ins of imported modules."""
         texts = self._texts_to_import()
-        for module in [module for module, text in texts.items() if f'"{literal}"' in text]:
-            del texts[module]
-            importlib.import_module(module)
+        self._import([module for module, text in texts.items() if f'"{literal}"' in text])
         return list(self._plugins.values())
 
     def one_by_one(self) -> Iterator[T]:
         """Yield every plug-in in any order. Modules are imported as the caller goes on."""
-        yield from self._plugins.values()
         texts = self._texts_to_import()
-        while texts:
-            before = len(self._plugins)
+        number = 0
+        while True:
+            # Not an iterator of the table: between two plug-ins, the caller may look up others, which adds to it.
+            while number < len(self._plugins):
+                yield list(self._plugins.values())[number]
+                number += 1
+            if not texts:
+                return
             importlib.import_module(texts.popitem()[0])
-            yield from list(self._plugins.values())[before:]
 
     def suggest(self, name: str) -> str:
         """The name that a typo may have meant, as a question, or an empty string."""
@@ -120,13 +122,16 @@ class Registry(Generic[T]):
         return iter(sorted(self._import_all().items(), key=lambda item: item[0]))
 
     def _import_all(self) -> dict[str, T]:
-        texts = self._texts_to_import()
-        for module in list(texts):
-            if (
-                texts.pop(module, None) is not None
-            ):  # the import of another module may have imported it
-                importlib.import_module(module)
+        self._import(list(self._texts_to_import()))
         return self._plugins
+
+    def _import(self, modules: Iterable[str]) -> None:
+        """Import those of the modules that are not imported yet."""
+        texts = self._texts_to_import()
+        for module in modules:
+            # A module may look up a plug-in while it is imported, and so import others of these modules.
+            if texts.pop(module, None) is not None:
+                importlib.import_module(module)
 
     def _texts_to_import(self) -> dict[str, str]:
         """The texts of modules and their tables by module, without the imported modules."""

@@ -112,7 +112,10 @@ def _read_labels(written: str | LabelsKeys | None, reader: ConfigReader) -> Labe
 
 
 def read_derived_metrics(written: Sequence[Any], reader: ConfigReader) -> Iterator[DerivedSpec]:
-    """Read the derived metrics. Those with a mistake are left out."""
+    """Read the derived metrics, and note every mistake.
+
+    A metric that cannot be read is left out. One with a wrong name is not, so that its formula is checked, too.
+    """
     if len(written) > MAX_DERIVED_METRICS:
         what = f"there are more than {MAX_DERIVED_METRICS} derived metrics"
         reader.say(what, reader.origin_at("derivedMetrics"), "leave some out")

@@ -42,8 +42,13 @@ def read_prompts(written: Any, reader: ConfigReader) -> Iterator[PromptSpec]:
             yield from _read_prompt(item, origin if origin.line else list_origin, reader)
 
 
-def _read_prompt(item: Any, origin: Origin, reader: ConfigReader) -> Iterator[PromptSpec]:
-    """Read one entry, which may be a file with several prompts. Raises ConfigError."""
+def _read_prompt(
+    item: Any, origin: Origin, reader: ConfigReader, name_pattern: re.Pattern[str] = _FILE_NAME
+) -> Iterator[PromptSpec]:
+    """Read one entry, which may be a file with several prompts. Raises ConfigError.
+
+    A text that matches ``name_pattern`` is noted: it may be meant as the name of a file.
+    """
     if isinstance(item, Mapping):
         yield from _read_mapping(item, origin, reader)
     elif not isinstance(item, str):
@@ -60,7 +65,9 @@ def _read_prompt(item: Any, origin: Origin, reader: ConfigReader) -> Iterator[Pr
         what = f"gradegate does not fetch or run `{item}`"
         raise ConfigError.at(what, origin, "put the prompt into the repository")
     else:
-        _note_on_name(item, _FILE_NAME, origin, reader)
+        if len(item) <= _MAX_NAME and name_pattern.fullmatch(item):
+            what = f"the prompt is the word `{item}`, and is sent as text: to name a file, write `file://` or its suffix"
+            reader.notes.append(Note(what, origin))
         yield PromptSpec(item, item, origin)
 
 
@@ -71,6 +78,7 @@ def _read_mapping(item: JsonObject, origin: Origin, reader: ConfigReader) -> Ite
         return  # one mistake is enough for one prompt
 
     text = keys.raw
+    name_pattern = _FILE_NAME
     if text is None:
         files = [item[key] for key in _WRONG_FILE_KEYS if isinstance(item.get(key), str)]
         if files and files[0]:
@@ -80,21 +88,11 @@ def _read_mapping(item: JsonObject, origin: Origin, reader: ConfigReader) -> Ite
         text = keys.id
         if text is None:
             raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
-        if not _is_path(text):
-            _note_on_name(text, _WORD, origin, reader)
+        name_pattern = _WORD  # any single word: an `id` is more often a name than a prompt
 
     label = keys.label or keys.display
-    for prompt in _read_prompt(text, origin, reader):
+    for prompt in _read_prompt(text, origin, reader, name_pattern):
         yield replace(prompt, label=label or prompt.label, config=keys.config or {})
-
-
-def _note_on_name(
-    text: str, pattern: re.Pattern[str], origin: Origin, reader: ConfigReader
-) -> None:
-    """Note a prompt of one word: it may be meant as the name of a file."""
-    if len(text) <= _MAX_NAME and pattern.fullmatch(text):
-        what = f"the prompt is the word `{text}`, and is sent as text: to name a file, write `file://` or its suffix"
-        reader.notes.append(Note(what, origin))
 
 
 def _is_path(text: str) -> bool:

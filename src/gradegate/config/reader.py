@@ -11,6 +11,7 @@ from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.keys import key_names
 from gradegate.config.unknown_keys import UNSUPPORTED
+from gradegate.core.field_types import EMPTY_THRESHOLD
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import Complaints, Mistake, Origin, gather_mistakes
@@ -27,7 +28,7 @@ class ConfigReader(Struct, Complaints):
     source: Source
     mistakes: list[Mistake] = []
     notes: list[Note] = []
-    file: str = ""  # the config file, as messages show it
+    file: str = ""  # the config file, as messages show it; set from `source`
 
     def __post_init__(self) -> None:
         # Every test needs the name, and `source.file` follows links each time.
@@ -52,8 +53,8 @@ class ConfigReader(Struct, Complaints):
         """Read the keys of a mapping. A key with a mistake is left out, so that the others are checked too.
 
         These count as not written: keys that mean nothing (promptfoo ignores them, too), keys without a value, and an empty
-        list of something unsupported (``extensions: []``). Lines are looked up in ``content``, the document of the mapping.
-        None if a required key cannot be read.
+        list of something unsupported (``extensions: []``). ``content`` is the mapping as it was read, which has the lines for
+        mistakes. None if a required key cannot be read.
         """
         written = unknown_keys.without_idle_keys(
             model, _without_empty_unsupported(value), file, self.source.idle
@@ -61,7 +62,10 @@ class ConfigReader(Struct, Complaints):
         try:
             return model.model_validate(written)
         except ValidationError as e:
-            written = _without_nulls(written, e)
+            # A key without a value is null. A null that the model allows stays.
+            written = _without_refused_nulls(written, e)
+
+        # Again, because the first error may have been only about nulls.
         try:
             return model.model_validate(written)
         except ValidationError as e:
@@ -72,7 +76,7 @@ class ConfigReader(Struct, Complaints):
         """Read the models that ``written`` names; ``UNREAD`` if there is a mistake in it."""
         with gather_mistakes(self.mistakes):
             return providers.read_graders(written, self.source, origin)
-        return {"*": UNREAD}
+        return {"*": UNREAD}  # after a ConfigError, which `gather_mistakes` caught
 
 
 def _without_empty_unsupported(value: JsonObject) -> JsonObject:
@@ -84,25 +88,32 @@ def _without_empty_unsupported(value: JsonObject) -> JsonObject:
     }
 
 
-def _without_nulls(value: JsonObject, error: ValidationError) -> JsonObject:
-    """A mapping without the nulls that an error is about. For a threshold, a null is a mistake: "empty"."""
+def _without_refused_nulls(value: JsonObject, error: ValidationError) -> JsonObject:
+    """A mapping without the nulls that an error is about.
+
+    The null of a threshold stays, and so its mistake: without the number, the default would decide.
+    """
     for detail in error.errors(include_url=False):
-        if detail["input"] is None and detail["type"] != "empty":
+        if detail["input"] is None and detail["type"] != EMPTY_THRESHOLD:
             keys = [step for step in detail["loc"] if isinstance(step, str)]
             value = _without_null(value, keys)
     return value
 
 
 def _without_null(value: JsonObject, path: Sequence[str]) -> JsonObject:
-    """A copy of a mapping without the null at a path. After the keys, the path may name branches of unions."""
-    key = path[0] if path else ""
-    if key not in value:
+    """A copy of a mapping without the null at a path of keys.
+
+    Where a key may have one of several types, Pydantic adds the name of a type to the path, after the key. A null of the key
+    itself is removed before that name is reached.
+    """
+    if not path or path[0] not in value:
         return value
+    key, *inner_path = path
     inner = value[key]
     if inner is None:
         return {name: item for name, item in value.items() if name != key}
     if isinstance(inner, Mapping):
-        return {**value, key: _without_null(inner, path[1:])}
+        return {**value, key: _without_null(inner, inner_path)}
     return value
 
 

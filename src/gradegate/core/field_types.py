@@ -24,10 +24,15 @@ FilledText = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
 
+EMPTY_THRESHOLD = "empty"  # Pydantic's type of this mistake
+
+
 def _filled(value: Any) -> Any:
     """A threshold that is written and empty is a mistake."""
     if value is None:
-        raise PydanticCustomError("empty", "is empty", {"cure": "write a number, or remove it"})
+        raise PydanticCustomError(
+            EMPTY_THRESHOLD, "is empty", {"cure": "write a number, or remove it"}
+        )
     return value
 
 

@@ -176,36 +176,58 @@ def run_gate(context: Context, hooks: RunHooks) -> Delivery:
         return _deliver({}, decision, hooks, document_redactor(context.environ))
 
     baseline_places = places_to_write(context)
+    decision = _decide(session, hooks)
+    delivery = _deliver(session.places, decision, hooks, session.preparation.seal)
+    if baseline_places and may_be_baseline(decision, session.preparation.plan.policies):
+        return _write_baseline(session, baseline_places, delivery, hooks)
+    return delivery
+
+
+def _decide(session: Session, hooks: RunHooks) -> Decision:
+    """Ask and grade what is planned, and decide. If nothing may or can be asked, the decision says why. Raises ConfigError."""
+    context = session.context
     preparation = session.preparation
     plan = preparation.plan
-    if reason := hooks.reason_not_to_ask(preparation):
-        decision = decision_without_calls(GateOutcome.PASS, reason, context.commit, plan.digests)
-    elif plan.missing_keys and not settings.merge:
-        changes = _with_approval(preparation.changes, hooks)
-        decision = _decision_without_keys(plan.missing_keys, context, hooks, changes)
-    elif reason := session.wait_until_ready():
-        decision = decision_without_calls(
-            GateOutcome.INCONCLUSIVE, reason, context.commit, plan.digests
-        )
-    else:
-        changes = _with_approval(preparation.changes, hooks)
-        try:
-            result = session.run(preparation, hooks.progress)
-            decision = decide(result, redact_values(plan.policies, preparation.hide), changes)
-        except NoPartsError:  # the shards had no keys either, so they left no part for this merge
-            if not (context.keyless and plan.missing_keys):
-                raise
-            decision = _decision_without_keys(plan.missing_keys, context, hooks, changes)
 
-    delivery = _deliver(session.places, decision, hooks, preparation.seal)
-    if not (baseline_places and may_be_baseline(decision, plan.policies)):
-        return delivery
+    reason = hooks.reason_not_to_ask(preparation)
+    if reason:
+        return decision_without_calls(GateOutcome.PASS, reason, context.commit, plan.digests)
+
+    is_merge = bool(context.settings.merge)
+    if plan.missing_keys and not is_merge:
+        changes = _with_approval(preparation.changes, hooks)
+        return _decision_without_keys(plan.missing_keys, context, hooks, changes)
+
+    reason = session.wait_until_ready()
+    if reason:
+        outcome = GateOutcome.INCONCLUSIVE
+        return decision_without_calls(outcome, reason, context.commit, plan.digests)
+
+    changes = _with_approval(preparation.changes, hooks)
+    try:
+        result = session.run(preparation, hooks.progress)
+    except NoPartsError:  # the shards had no keys either, so they left no part for this merge
+        if not (context.keyless and plan.missing_keys):
+            raise
+        return _decision_without_keys(plan.missing_keys, context, hooks, changes)
+    return decide(result, redact_values(plan.policies, preparation.hide), changes)
+
+
+def _write_baseline(
+    session: Session, places: Mapping[str, Place], delivery: Delivery, hooks: RunHooks
+) -> Delivery:
+    """Write results and votes for later runs. Returns the delivery with a failure, or marked as ``kept``."""
+    seal = session.preparation.seal
+    decision = delivery.decision
+    histories = Histories(session.preparation.plan)
     contents = {
-        RESULTS: lambda: render_report("json", decision, hooks.links, preparation.seal).parts,
-        HISTORY: lambda: map(preparation.seal, Histories(plan).lines(decision.run)),
+        RESULTS: lambda: render_report("json", decision, hooks.links, seal).parts,
+        HISTORY: lambda: map(seal, histories.lines(decision.run)),
     }
-    if failure := write_baseline(baseline_places, contents):
-        return replace(delivery, failures={**delivery.failures, settings.baseline: failure})
+    failure = write_baseline(places, contents)
+    if failure:
+        path = session.context.settings.baseline
+        return replace(delivery, failures={**delivery.failures, path: failure})
     return replace(delivery, kept=True)
 
 

@@ -10,6 +10,7 @@ import site
 import sys
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,10 @@ class _CodeRun(Struct):
             worker.end()
 
     def end(self) -> None:
-        """End every process. The threads that wait for a busy worker end it."""
+        """End every process.
+
+        A busy worker is only stopped here. The thread that waits for its answer then ends it in ``return_worker``.
+        """
         with self.changed:
             self.has_ended = True
             idle: list[Worker] = []
@@ -155,60 +159,77 @@ class _CodeRun(Struct):
         return replace(
             setup,
             user=self.isolation.next_user(),
-            closed=self.isolation.secret,
-            fixed=self.isolation.fixed_paths(place.folder),
+            closed_paths=self.isolation.secret,
+            read_only_paths=self.isolation.fixed_paths(place.folder),
         )
 
     def _find_python(self, place: CodePlace, path: str) -> str:
         """The interpreter that is named, else the first of PATH, else our own. Raises WorkerDied."""
         configured = place.python or self.policy.python
-        candidates = ["python3", "python"]
         if configured:
-            candidates = [str(place.folder / configured), configured]
-
-        python = "" if configured else sys.executable
-        for candidate in candidates:
-            program = shutil.which(candidate, path=path)
-            if program:
-                python = program
-                break
+            python = _first_program([str(place.folder / configured), configured], path)
+        else:
+            python = _first_program(["python3", "python"], path) or sys.executable
         if not python:
             raise WorkerDied(f"there is no interpreter `{configured}`")
         return os.path.abspath(python)  # noqa: PTH100 - a link may make it that of an environment
 
     def _add_import_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
-        """Tell the harness the workspace, and the folders in it from which packages may be imported.
+        """Set the variables of ``env`` that decide what the Python harness imports.
 
-        The commit has nothing of these folders. Raises WorkerDied if an interpreter in the workspace is in no such folder.
+        ``GRADEGATE_FOLDERS`` is JSON with two lists of path prefixes. From the first, the workspace, the harness imports only
+        files that the gate covers. The second are the package folders in the workspace, from which it imports everything.
+        ``PYTHONUSERBASE`` is where pip installs packages of the user; without the variable the harness does not use them.
+        Raises WorkerDied if the interpreter may not be used.
         """
         root = self.policy.root.resolve()
+        package_folders = _environment_folders(python, root)
+        for name in env.get("PYTHONPATH", "").split(os.pathsep):
+            if name and _is_uncommitted(folder / name, root):
+                package_folders.append(folder / name)
+        workspace_prefixes = [f"{root}{os.sep}"]
+        package_prefixes = [f"{place.resolve()}{os.sep}" for place in package_folders]
+        env["GRADEGATE_FOLDERS"] = json.dumps([workspace_prefixes, package_prefixes])
 
-        def is_outside_commit(place: Path) -> bool:
-            return root in place.parents and not files_checked_out(place)
-
-        package_folders = []
-        for path in (python, python.resolve()):
-            if root not in path.parents:
-                continue
-            environment = path.parent.parent
-            if not is_outside_commit(environment):
-                raise WorkerDied(
-                    f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
-                    " such as `.venv`, of which nothing is in the commit"
-                )
-            package_folders.append(environment)
-        names = env.get("PYTHONPATH", "").split(os.pathsep)
-        places = [folder / name for name in names if name]
-        package_folders += filter(is_outside_commit, places)
-
+        # Never the value of the policy's environment: that could be a folder of the commit.
         env.pop("PYTHONUSERBASE", None)
         user_base = Path(site.getuserbase())
         if not self.policy.is_isolated and root not in user_base.parents:
             env["PYTHONUSERBASE"] = str(user_base)
 
-        workspace_prefixes = [f"{root}{os.sep}"]
-        package_prefixes = [f"{place.resolve()}{os.sep}" for place in package_folders]
-        env["GRADEGATE_FOLDERS"] = json.dumps([workspace_prefixes, package_prefixes])
+
+def _environment_folders(python: Path, root: Path) -> list[Path]:
+    """The folders of the workspace ``root`` that contain an interpreter and its packages, such as ``.venv``.
+
+    Two if the interpreter is a link to another folder of the workspace, none if it is outside. Raises WorkerDied if the commit
+    has files of such a folder: then a pull request could bring its own interpreter.
+    """
+    environments = []
+    for path in (python, python.resolve()):
+        if root not in path.parents:
+            continue
+        environment = path.parent.parent  # of `.venv/bin/python`
+        if not _is_uncommitted(environment, root):
+            raise WorkerDied(
+                f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
+                " such as `.venv`, of which nothing is in the commit"
+            )
+        environments.append(environment)
+    return environments
+
+
+def _is_uncommitted(folder: Path, root: Path) -> bool:
+    """Whether a folder is inside the workspace ``root``, and the commit has no file of it."""
+    return root in folder.parents and not files_checked_out(folder)
+
+
+def _first_program(names: Sequence[str], path: str) -> str | None:
+    """The first of some programs that exists; a name without a folder is searched in the folders of ``path``."""
+    for name in names:
+        program = shutil.which(name, path=path)
+        if program:
+            return program
+    return None
 
 
 _RUN = _CodeRun()
@@ -254,7 +275,7 @@ def load_program(
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
     check_allowed(f"`{reference}`", origin, instead)
     program = read_program(reference, workspace, folder, origin)
-    _node_command(program.file, origin)
+    _node_command(program.file, origin)  # only for its error: whether anything can run the file
     return program
 
 
@@ -298,7 +319,7 @@ def call_function(
         # A target is what is tested: it may import everything
         "covered": file.covered_files if role == "gate" else None,
         "root": str(_RUN.policy.root.resolve()),
-        "named": bool(file.function),
+        "named": bool(file.function),  # by the config, so the default export does not do
         **(more or {}),
     }
     return ask_worker(place, request, seconds, workers)
@@ -339,63 +360,81 @@ def ask_worker(
 def _node_command(file: ProgramFile, origin: Origin = NOWHERE) -> tuple[str, ...]:
     """The command that runs its last argument as JavaScript which may import the file; empty for Python.
 
-    TypeScript runs with the repository's tsx, as in promptfoo, or else by node itself. Raises ConfigError if nothing runs it.
+    Raises ConfigError if nothing runs the file.
     """
-    policy = _RUN.policy
-    key = (file.path, file.folder)
-    name = file.path.name
     if file.is_python:
         return ()
-    if key in _RUN.node_commands:
-        return _RUN.node_commands[key]
+    commands = _RUN.node_commands
+    key = (file.path, file.folder)
+    if key not in commands:
+        commands[key] = _build_node_command(file, origin)
+    return commands[key]
 
+
+def _build_node_command(file: ProgramFile, origin: Origin) -> tuple[str, ...]:
+    """TypeScript runs with the repository's tsx, as in promptfoo, or else by node itself. Raises ConfigError."""
+    name = file.path.name
     is_typescript = file.path.suffix.lower() in TYPESCRIPT_SUFFIXES
-    packages = []
-    if is_typescript:
-        packages = [above / "node_modules" for above in (file.folder, *file.folder.parents)]
-    if any(place.exists() and files_checked_out(place) for place in packages):
-        packages = []  # a pull request that brings parts of tsx would judge itself
+    has_tsx = is_typescript and _has_uncommitted_tsx(file.folder)
 
     node = _find_node()
-    cure = "install Node.js{}, or name it by <--node PATH>"
-    if policy.is_isolated:
-        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
     if node is None:
-        raise ConfigError.at(
-            f"there is no `{policy.node or 'node'}` that runs `{name}`", origin, cure.format("")
-        )
+        program = _RUN.policy.node or "node"
+        what = f"there is no `{program}` that runs `{name}`"
+        raise ConfigError.at(what, origin, _how_to_get_node())
 
-    has_tsx = any((place / "tsx" / "package.json").is_file() for place in packages)
-    loader = ("--import", "tsx") if has_tsx else ()
-    command = (node, *loader, *_NODE_OPTIONS, "--eval")
-    if is_typescript and not has_tsx:
+    if has_tsx:
+        return (node, "--import", "tsx", *_NODE_OPTIONS, "--eval")
+    command = (node, *_NODE_OPTIONS, "--eval")
+    if is_typescript:
         old_version = _version_without_typescript(command)
         if old_version:
             raise ConfigError.at(
                 f"`{name}` is TypeScript, and node is {old_version}, which does not read it",
                 origin,
-                f"{cure.format(' 22.18 or later')};"
+                f"{_how_to_get_node(' 22.18 or later')};"
                 " or have a step install `tsx`, which must not be in the commit",
             )
-    return _RUN.node_commands.setdefault(key, command)
+    return command
+
+
+def _has_uncommitted_tsx(folder: Path) -> bool:
+    """Whether code in ``folder`` can use an installed tsx.
+
+    It cannot if the commit has files of any ``node_modules`` that node searches: with its own tsx, a pull request could change
+    the code that judges it.
+    """
+    package_folders = [above / "node_modules" for above in (folder, *folder.parents)]
+    if any(place.exists() and files_checked_out(place) for place in package_folders):
+        return False
+    return any((place / "tsx" / "package.json").is_file() for place in package_folders)
 
 
 def _find_node() -> str | None:
     """The program that the policy names: a file, a folder that contains it, or a name on PATH."""
     policy = _RUN.policy
-    named = policy.cwd / policy.node
-    places = (named, named / "bin" / "node", named / "node", policy.node)
-    for place in places if policy.node else ("node",):
-        if node := shutil.which(str(place), path=policy.env["PATH"]):
-            return node
-    return None
+    path = policy.env["PATH"]
+    if not policy.node:
+        return _first_program(["node"], path)
+    place = policy.cwd / policy.node
+    files = [str(place), str(place / "bin" / "node"), str(place / "node")]
+    return _first_program([*files, policy.node], path)
+
+
+def _how_to_get_node(version: str = "") -> str:
+    """The cure for a node that is missing or too old. ``version`` follows its name, with a space before."""
+    if _RUN.policy.is_isolated:
+        return (
+            f"name the folder of a Node.js{version} of an earlier step by the input `node`,"
+            " or give `node: official` (docs/exec.md)"
+        )
+    return f"install Node.js{version}, or name it by <--node PATH>"
 
 
 def _version_without_typescript(command: tuple[str, ...]) -> str:
     """The version of a node that reads no TypeScript; empty for any other, and for one that does not run."""
+    place = CodePlace(_RUN.policy.cwd, "gate", node=command)
     try:
-        return str(
-            ask_worker(CodePlace(_RUN.policy.cwd, "gate", node=command), {"kind": "untyped"})
-        )
+        return str(ask_worker(place, {"kind": "untyped"}))
     except CodeError:
         return ""

@@ -66,8 +66,8 @@ class WorkerSetup(FrozenStruct):
     folder: Path
     env: dict[str, str]
     user: int = 0  # 0: the user of this process
-    closed: tuple[str, ...] = ()  # paths that it must not reach
-    fixed: tuple[str, ...] = ()  # paths that it must not write
+    closed_paths: tuple[str, ...] = ()  # paths that it must not reach
+    read_only_paths: tuple[str, ...] = ()  # paths that it must not write
 
 
 class Worker:
@@ -112,8 +112,8 @@ class Worker:
             "pipes": [requests, answers],
             "uid": setup.user,
             "limits": LIMITS if setup.user else {"RLIMIT_CORE": 0},
-            "closed": setup.closed,
-            "fixed": setup.fixed,
+            "closed": setup.closed_paths,
+            "fixed": setup.read_only_paths,
         }
         assert self._keeper.stdin
         with contextlib.suppress(BrokenPipeError):  # the first request says that it died

@@ -14,9 +14,10 @@ from gradegate.structs import JsonObject
 TEXT_TYPES = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON does not have
+# How a list of objects begins and ends, also one in a code fence
 _FIRST_BRACKETS = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{", re.DOTALL)
 _LAST_BRACKETS = re.compile(rf"\}}{_GAP}\]{_GAP}(?:```{_GAP})?\Z", re.DOTALL)
-_TAIL = 2_000  # characters in which a list ends
+_TAIL = 2_000  # last characters of a prompt, in which the end of the list is searched
 _FIRST_ROLE = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 
 
@@ -38,8 +39,8 @@ def parse_structure(text: str) -> list[Any] | JsonObject | None:
 def parse_chat(text: str, only_sendable: bool = False) -> tuple[Message, ...] | None:
     """The messages of chat JSON or of ``- role:`` YAML; None for any other text.
 
-    With ``only_sendable``, None also for messages with parts that gradegate cannot send: anything but texts and images. In
-    ``Message.written`` is the rest of each message.
+    ``Message.written`` is the whole message. With ``only_sendable``, it has only the keys beside role and content, and the result
+    is None also for messages with parts that gradegate cannot send: anything but texts and images.
     """
     return parse_messages(parse_structure(text), only_sendable)
 
@@ -182,8 +183,11 @@ def _converse_image(image: JsonObject) -> str:
 
 
 def unread_key(part: JsonObject, detailed: bool = False) -> str:
-    """A key of a text or image part that gradegate does not read; empty for none. ``detailed``: it reads the detail of an image."""
-    keys: JsonObject
+    """A key of a text or image part that gradegate does not read; empty if it reads all.
+
+    ``detailed``: the endpoint takes the detail of an image. Other parts are no valid argument.
+    """
+    keys: JsonObject  # as in `unknown_key`
     if text_of(part) is not None:
         keys = {"text": None}
     elif part.get("type") is None:
@@ -198,7 +202,10 @@ def unread_key(part: JsonObject, detailed: bool = False) -> str:
 
 
 def unknown_key(value: JsonObject, known: JsonObject) -> str:
-    """The first key, at any depth, that has a value and is not known; empty for none. Below a known key with None, all is known."""
+    """The first key, at any depth, that has a value and is not in ``known``; empty if there is no such key.
+
+    ``known`` has for each known key the known keys below it, or None if any key may be below it.
+    """
     for key, inner in value.items():
         if key not in known and inner:
             return str(key)

@@ -13,6 +13,7 @@ SAFE_INTEGER = 2**53  # beyond it JavaScript counts in steps of two
 SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
+# Half of a character that takes two units of UTF-16: JavaScript's texts may have such a half without the other.
 _HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 # A text of JSON, or a number that Python writes with one
@@ -149,8 +150,14 @@ def _print_number(value: float) -> str:
 
 
 def dump_json(value: Any, indent: float | str | None = None) -> str:
-    """A value as JSON text, as ``JSON.stringify`` writes it."""
-    indent = min(int(indent), 10) if isinstance(indent, int | float) else (indent or "")[:10]
+    """A value as JSON text, as ``JSON.stringify`` writes it.
+
+    ``indent`` is a text, or a number of spaces; JavaScript uses at most 10 characters of it.
+    """
+    if isinstance(indent, int | float):
+        indent = min(int(indent), 10)
+    elif indent:
+        indent = indent[:10]
     text = json.dumps(
         _to_json(value),
         ensure_ascii=False,
@@ -158,6 +165,7 @@ def dump_json(value: Any, indent: float | str | None = None) -> str:
         separators=None if indent else (",", ":"),
         default=to_string,
     )
+    # Python writes 1e-06 where JavaScript writes 0.000001.
     if "e-" in text or "e+" in text:
         text = _EXPONENT.sub(_reprint_number, text)
     if text.isascii():

@@ -25,12 +25,18 @@ from gradegate.structs import JsonObject
 _POSITION = re.compile(r":(\d+):\d+\)?\s*$", re.MULTILINE)
 _LINES_BEFORE = 2  # that the engine puts before the body of a function
 _MAX_JOBS = 100_000  # steps of promises
+# What the engine says where it has no memory left even for a message
+_WORDS_WITHOUT_MEMORY = ("", "null", "string too long", "[uninitialized]")
 
 
 def _read_on_one_line(name: str) -> str:
-    """A file of gradegate on one line, so none of its lines is taken for a line of the snippet."""
+    """A JavaScript file of gradegate on one line, so none of its lines is taken for a line of the snippet.
+
+    Without its comments: on one line, the first of them would hide the rest of the code.
+    """
     source = Path(__file__).with_name(name).read_text("utf-8")
-    return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
+    lines = [line.partition("// ")[0].strip() for line in source.splitlines()]
+    return " ".join(lines).rstrip("; ")
 
 
 # Read before the worker gives up its rights
@@ -39,13 +45,23 @@ _CHECK = _read_on_one_line("check.js")
 
 
 def run_body(body: str, parameters: list[str] | None, name: str, arguments: str) -> JsonObject:
-    """What a function with this body gives for ``arguments`` (JSON). Without parameters, the body is a module.
+    """Run a function with this body on ``arguments``, a JSON list, and say what it returned or threw.
 
-    ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is JSON, or what was thrown at ``line`` (0: unknown).
+    ``parameters`` are the names of its parameters. If they are None, the body is a module, and the function is its export
+    ``name``, or its default export if ``name`` is empty.
+
+    The result has ``lines``, which it logged, and ``type``, which says what is in ``text``:
+
+    - "null" or a ``typeof`` of JavaScript: the returned value as JSON; a number as JavaScript prints it; no text for a value
+      that JSON does not have
+    - "pending": no text, because its promise did not settle
+    - "thrown": the message of the error, thrown at ``line`` of the body (0: unknown)
+    - "unreadable": why the returned value is no plain data
     """
     deadline = time.process_time() + SCRIPT_CPU_SECONDS
     context, prelude = _new_context(_PRELUDE)
     try:
+        # With a body, the prelude runs it. Then its promises run. Without a body, the prelude gives the result.
         prelude(body, None if parameters is None else json.dumps(parameters), name, arguments)
         for _ in range(_MAX_JOBS):
             if time.process_time() > deadline or not context.execute_pending_job():
@@ -55,6 +71,7 @@ def run_body(body: str, parameters: list[str] | None, name: str, arguments: str)
         return _limit_result(str(e))
 
     stack = result.get("stack", "")
+    # The snippet may have caught the error of a limit or of a missing feature, so both are told apart from what it returned.
     if result["limit"]:
         return _limit_result(result["limit"], stack)
     if result["lacking"]:
@@ -63,6 +80,7 @@ def run_body(body: str, parameters: list[str] | None, name: str, arguments: str)
         return {
             "type": "unreadable",
             "text": f"it has more than {MAX_TEXT_CHARACTERS:,} characters",
+            "line": 0,
             "lines": [],
         }
     return {**result, "line": line_in_stack(stack)}
@@ -106,20 +124,25 @@ def _new_context(source: str) -> tuple[Any, Any]:
 
 
 def _limit_result(message: str, stack: str = "") -> JsonObject:
-    """The result of a limit that was hit. ``message`` is the engine's; the stack stands behind it, if not in ``stack``."""
-    words, _, stack_behind = message.partition("\n")
-    has_exceeded = True
+    """The result of a snippet that hit a limit of the engine.
+
+    ``message`` is the engine's. If ``stack`` is empty, the stack follows the first line of the message. A snippet with too many
+    results that are ``exceeded`` is not run again, see ``Script.call``.
+    """
+    words, _, stack_in_message = message.partition("\n")
+    stack = stack or stack_in_message
+    if words == "nested":
+        # Not exceeded: it took little time, and another answer may not be nested so deeply.
+        return _failure_result("it reads JSON that is nested too deeply", stack)
     if "interrupted" in words:
         words = f"it takes more than {SCRIPT_CPU_SECONDS:g} s"
-    elif "memory" in words or words in ("", "null", "string too long", "[uninitialized]"):
+    elif "memory" in words or words in _WORDS_WITHOUT_MEMORY:
         words = f"it needs more than {SCRIPT_MEMORY // MIB} MiB of memory"
-    elif words == "nested":
-        words = "it reads JSON that is nested too deeply"
-        has_exceeded = False  # it is cheap, and the answer may be the only reason
-    return _failure_result(words, stack or stack_behind, has_exceeded=has_exceeded)
+    return _failure_result(words, stack, has_exceeded=True)
 
 
 def _failure_result(words: str, stack: str, *, has_exceeded: bool = False) -> JsonObject:
+    """A result of the type "thrown" that the snippet did not choose itself."""
     return {
         "type": "thrown",
         "name": "",

@@ -215,53 +215,56 @@ class ModelBinder(FrozenStruct):
     def _find_grader(
         self, need: str, assertion: Assertion, near: Sequence[Graders], far: Sequence[Graders]
     ) -> Provider:
-        """The model of the kind ``need``; the levels in ``near`` and ``far`` come from the nearest. Raises ConfigError."""
-        model, is_named_for_kind = self._named_grader(need, near, far)
-        if model:
-            provider = self.bind_provider(self._configured_target(model))
+        """The model of the kind ``need`` for an assertion. Raises ConfigError if there is none.
+
+        The first of: a configured model, a model of the text grader's vendor, the model that the assertion names by a bare name,
+        the default. ``near`` and ``far`` are the levels of ``_named_grader``.
+        """
+        spec, is_named_for_kind = self._named_grader(need, near, far)
+        if spec:
+            provider = self.bind_provider(self._configured_target(spec))
             kinds = provider.kinds if is_named_for_kind else provider.unasked_kinds
             if need in kinds:
                 return self_contained(provider)
 
-        # A text grader stands for its vendor: that may have a model of the kind, at the same host with the same key.
-        text = None
+        # The vendor of the text grader may have a model of the kind, at the same host with the same key. A model that is
+        # named for the kind is not replaced by that.
+        text_grader = None
         if not any(need in level for level in (*near, *far)):
-            text, _ = self._named_grader("text", near, far)
-        if text:
-            sibling = self._sibling(need, self._configured_target(text))
+            text_grader, _ = self._named_grader("text", near, far)
+        if text_grader:
+            sibling = self._sibling(need, self._configured_target(text_grader))
             if sibling:
                 return sibling
 
-        # A model is named, and it is of another kind.
-        if model:
+        if spec:
             what = (
-                f"`{assertion.type}` needs a model of the kind {need}, and `{model.id}` is not one"
+                f"`{assertion.type}` needs a model of the kind {need}, and `{spec.id}` is not one"
             )
-            origin = model.origin if model.origin.line else assertion.origin
-            cure = "name a chat model" if need == "text" else how_to_add_kind(need, model)
+            origin = spec.origin if spec.origin.line else assertion.origin
+            cure = "name a chat model" if need == "text" else how_to_add_kind(need, spec)
             raise ConfigError.at(what, origin, cure)
 
-        # No model is named: the one that the assertion knows by a bare name, else the default.
-        model_id = model_of_slug(assertion.model_slug)
-        if need == "text" and model_id:
-            return self.bind_provider(ProviderSpec(model_id, origin=assertion.origin))
-        if text is None and not assertion.model_slug and need in DEFAULT_KINDS:
-            if need not in self.default_graders:
-                self.default_graders[need] = self._default_grader(need, assertion)
-            return self.default_graders[need]
-        what = f"no {need} model for `{assertion.type}`"
+        # No model is configured for the kind or for all kinds.
         if need == "text":
-            what = "no grading model"
+            model_id = model_of_slug(assertion.model_slug)
+            if model_id:
+                return self.bind_provider(ProviderSpec(model_id, origin=assertion.origin))
+        names_text_grader = text_grader is not None or bool(assertion.model_slug)
+        if need in DEFAULT_KINDS and not names_text_grader:
+            return self._default_grader(need, assertion)
+        missing = "grading model" if need == "text" else f"{need} model for `{assertion.type}`"
         cure = how_to_serve(need, assertion)
-        raise ConfigError.at(f"{what} is configured", assertion.origin, cure)
+        raise ConfigError.at(f"no {missing} is configured", assertion.origin, cure)
 
     def _named_grader(
         self, need: str, near: Iterable[Graders], far: Iterable[Graders]
     ) -> tuple[ProviderSpec | None, bool]:
         """The nearest model for a kind, and whether it was named for this kind.
 
-        A model that an assertion or its test names is used. On the command line and in ``defaultTest``, a model for any
-        kind that cannot serve this kind leaves it to the next level.
+        ``near`` are the levels of the assertion and of its test, ``far`` those of the command line and of ``defaultTest``, each
+        from the nearest. The first model of a near level is used, even if it cannot serve the kind. In a far level, a model for
+        any kind that cannot serve this kind leaves it to the next level. If no model can, the first of them is returned.
         """
         for level in near:
             if need in level or "*" in level:
@@ -315,6 +318,12 @@ class ModelBinder(FrozenStruct):
 
     def _default_grader(self, need: str, assertion: Assertion) -> Provider:
         """The grader that is used because none is named. Raises ConfigError."""
+        if need not in self.default_graders:
+            self.default_graders[need] = self._bind_default_grader(need, assertion)
+        return self.default_graders[need]
+
+    def _bind_default_grader(self, need: str, assertion: Assertion) -> Provider:
+        """The grader of the vendor that the environment has a key for. Raises ConfigError."""
         default = choose_default_graders(self.suite.env.variables, self.default_grader_key)
         if need not in default.models:
             what = f"no {need} model for `{assertion.type}` is configured, and the vendor of {default.key} has none"

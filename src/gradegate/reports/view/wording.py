@@ -434,14 +434,21 @@ def _passes(result: RuleResult) -> str:
 
 
 def rule_on_base(result: RuleResult, report: BaselineReport) -> str:
-    """What the base has for the measure of a rule, with the change. Empty if that is not known."""
+    """What the base has for a rule: its pass rate with the change in points, or the number of its failures.
+
+    ``90% (+2)``, ``90%``, ``3 known failures``. Empty if neither is known.
+    """
     if result.base_rate is None:
-        if result.rule.max_new_failures is None or not report.pre_existing:
-            return ""
-        return format_count(report.pre_existing, "known failure")
-    rate = _rate_and_limit(result.rule, result.base_rate)[0]
-    # The rates are not of the same grades, so their difference is no change.
-    if result.pass_rate is None or result.errored or report.new or report.removed:
+        limits_new_failures = result.rule.max_new_failures is not None
+        if limits_new_failures and report.pre_existing:
+            return format_count(report.pre_existing, "known failure")
+        return ""
+
+    rate, _ = _rate_and_limit(result.rule, result.base_rate)
+    if result.pass_rate is None:
+        return rate
+    # With errors, or with new or removed grades, the two rates are not of the same grades: their difference is no change.
+    if result.errored or report.new or report.removed:
         return rate
     points = round(100 * (result.pass_rate - result.base_rate), 1)
     change = f"{points:+g}".replace("-", "−") if points else "the same"
