@@ -194,6 +194,10 @@ def test_what_cannot_be_shown_as_it_is_is_no_command(made: Made) -> None:
     assert rerun_command(samples.row("x", Outcome.FAIL, suite="a.yaml"), made) == ""
 
 
+def test_a_case_of_no_file_has_no_command() -> None:
+    assert rerun_command(samples.row("x", Outcome.FAIL, suite=""), MADE) == ""
+
+
 @given(st.text())
 def test_a_name_is_one_word_to_a_shell(name: str) -> None:
     written_out = rerun_command(samples.row(name, Outcome.FAIL, suite="a.yaml"), Made())

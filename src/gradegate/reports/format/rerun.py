@@ -27,8 +27,10 @@ def rerun_command(row: Row, made: Made) -> str:
     for path in (row.suite, made.folder):
         if path.startswith(("/", "-")) or ".." in path.split("/"):
             return ""  # outside of the repository, or an option
+    if not row.suite:
+        return ""
     config = posixpath.relpath(row.suite, made.folder) if made.folder else row.suite
-    if not row.suite or config.startswith("-"):
+    if config.startswith("-"):
         return ""
 
     words = ["gradegate", "run", config, *made.options, *_filter_words(row)]
