@@ -60,8 +60,14 @@ def replayed():
 
 
 MADE = {
-    **{name: getattr(samples, name) for name in "passed blocked advisory weakened inconclusive odd".split()},
-    **{name: getattr(screens, name) for name in "not_run mixed".split()},
+    "passed": samples.passed_decision,
+    "blocked": samples.blocked_decision,
+    "advisory": samples.advisory,
+    "weakened": samples.weakened_decision,
+    "inconclusive": samples.inconclusive,
+    "odd": samples.odd,
+    "not_run": screens.not_run,
+    "mixed": screens.mixed,
     "on screen": screens.weakened,
     "showcase": showcase.showcase,
     "tolerated": lambda: samples.decision(PASS, "", samples.failing(), samples.passing()),

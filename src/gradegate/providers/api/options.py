@@ -74,7 +74,7 @@ def check_options(spec: ProviderSpec, build: Build) -> None:
 def unused_option_notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
     """Notes on options that are not sent, though they might change something."""
     known_options = getattr(build, "options", None)
-    if known_options is None or getattr(build, "open", False):
+    if known_options is None or getattr(build, "takes_any_option", False):
         return ()
     cure = (
         "; `passthrough` sends further options to the vendor"
