@@ -209,7 +209,10 @@ def _region(setup: ProviderSetup) -> str:
 
 
 def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
-    """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
+    """What authenticates a request: AWS credentials in the config, else a bearer key, else AWS credentials of the environment.
+
+    AWS credentials sign a bearer key of their own, which goes only to Amazon's hosts. Raises ConfigError for another host.
+    """
     credentials = _config_credentials(setup)
     if credentials is None:
         key = find_key(setup, _KEY)
@@ -223,7 +226,7 @@ def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
-    signer = credentials
+    signer = credentials  # the lambda keeps its type
     return setup.client.tokens.for_account(
         (region, signer), lambda: Token(make_bearer_key(signer, region), SECONDS)
     )

@@ -127,6 +127,7 @@ def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
 
 
 def _annotate_row(row: Row, finding: Finding, level: str) -> Iterator[_Annotation]:
+    """One annotation for each grade that did not pass. If there is no answer, or no such grade, one for the row."""
     grades = replace(finding, row=row).grades
     if grades and not row.error:
         # Members of a set are named by the annotation of another assertion, if there is one.

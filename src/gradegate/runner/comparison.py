@@ -104,7 +104,7 @@ def prepare_comparison(
     plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> tuple[Plan, GateChanges]:
     """Add to the plan what it is compared with. Gives it with the changes of its gate. Raises ConfigError."""
-    _check_weakening(plan.policies, context)
+    _require_base_for_weakening(plan.policies, context)
     changes = NO_CHANGES
     if base is not None:
         changes = _find_changes(base, plan, suites, context)
@@ -228,7 +228,7 @@ def _find_changes(
     return GateChanges(changes, is_blocking)
 
 
-def _check_weakening(policies: Iterable[Policy], context: Context) -> None:
+def _require_base_for_weakening(policies: Iterable[Policy], context: Context) -> None:
     """Raise ConfigError if a weaker gate should block a pull request and there is no base to compare with."""
     if context.environment.event != "pull_request" or context.settings.base_checkout:
         return

@@ -441,7 +441,7 @@ def _looks_up_name(program: Tokens, number: int) -> bool:
 
 
 def is_arrow(code: str) -> bool:
-    """Whether the whole is one arrow function: `output => ...`, `async (output, context) => ...`."""
+    """Whether code begins as an arrow function: `output => ...`, `async (output, context) => ...`."""
     program = split_tokens(code)
     end = 1 if _text_at(program, 0) == "async" else 0  # of the parameters
     if _text_at(program, end) == "(":

@@ -73,7 +73,10 @@ class NeutralKeys(Struct, frozen=True):
     prompts: tuple[str, ...] = ()
 
     def check(self, value: Any, schema: JsonObject) -> None:
-        """Raise Unreadable for a key that is neither in ``schema`` nor neutral, at every depth that the schema has."""
+        """Raise Unreadable for a key that is neither neutral, nor in ``schema``, nor asked for by a prompt of the user.
+
+        Objects inside the value are checked as deep as the schema describes them.
+        """
         if isinstance(value, list) and "items" in schema:
             for item in value:
                 self.check(item, schema["items"])
@@ -85,12 +88,12 @@ class NeutralKeys(Struct, frozen=True):
                 continue
             if key in properties:
                 self.check(inner, properties[key])
-            elif not self._is_asked_for(key):
+            elif not self._user_asks_for(key):
                 raise Unreadable(
                     f"its object has the key `{excerpt(key, 60)}`, which was not asked for"
                 )
 
-    def _is_asked_for(self, key: str) -> bool:
+    def _user_asks_for(self, key: str) -> bool:
         """Whether a prompt of the user asks for a key. Keys that say a verdict are never accepted."""
         if "".join(filter(str.isalnum, key)) in _VERDICT_KEYS:
             return False

@@ -433,7 +433,7 @@ def _find_pin(plan: Plan) -> str:
 def _choose_gate_entry(
     entry_of_env: GateEntry | None, entries_of_steps: Iterable[GateEntry | None]
 ) -> GateEntry:
-    """Choose the strictest entry. Entries with different keys cannot be compared: then every case must pass.
+    """Choose the strictest of several pass rates. Other entries cannot be compared: if they differ, every case must pass.
 
     A step without an entry (None) requires the same as the config's `env`.
     """

@@ -35,7 +35,11 @@ def ballot_state(ballot: Ballot) -> BallotState:
 
 
 def final_grade(ballot: Ballot) -> Grade:
-    """One grade of all asks. As long as neither side won, it is the first grade with its votes."""
+    """One grade of all asks, with their votes.
+
+    If one side won, it is a grade of that side. While the ballot is open, it is the first grade. If asking is over and neither
+    side won, it is an error. A known failure that is contradicted keeps its first grade, not confirmed.
+    """
     state = ballot_state(ballot)
     first = replace(
         ballot.asks[0],

@@ -136,7 +136,7 @@ def _refusal_in(message: JsonObject) -> str:
 
 
 def _text_in(message: JsonObject) -> str | None:
-    """The text of a message; None if it has none.
+    """The text of a message; None without content, empty for a list of parts without text.
 
     Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
     """

@@ -242,7 +242,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
-_SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)  # of an address with a sign too few
+_BROKEN_SCHEME = re.compile(
+    r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE
+)  # of an address with a sign too few
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
 
 
@@ -265,10 +267,14 @@ def check_id(spec: ProviderSpec) -> None:
 
 
 def _advise_on_form(provider_id: str) -> _Advice | None:
-    """Advice on a near miss of a form, such as ``openai:chatt:MODEL``, which would otherwise count as a model's name."""
-    scheme = _SCHEME.match(provider_id)
-    if scheme:
-        return "is no address", f"write {scheme[1].lower()}://{provider_id[scheme.end() :]}"
+    """Advice on an address such as ``https//host``, and on a near miss of a form, such as ``openai:chatt:MODEL``.
+
+    Without it, the near miss would count as a model's name.
+    """
+    broken_scheme = _BROKEN_SCHEME.match(provider_id)
+    if broken_scheme:
+        address = provider_id[broken_scheme.end() :]
+        return "is no address", f"write {broken_scheme[1].lower()}://{address}"
 
     vendor, _, rest = provider_id.partition(":")
     kind, colon, model = rest.partition(":")

@@ -214,20 +214,23 @@ def _fit_last_line(decision: Decision, view: View, written: Sequence[str]) -> La
 
 
 def _result_and_reason(decision: Decision) -> tuple[str, str]:
-    """The short result and the reason, without what both say. Either may be empty."""
-    short = wording.short_result(decision)
-    why = one_line(decision.reason, _TEXT).rstrip(".")
-    if short and decision.outcome is GateOutcome.PASS:
-        if decision.cases.passed == decision.cases.planned:
-            why = ""
-        else:
-            short = ""
+    """The short result and the reason. Either may be empty.
+
+    A run that passed shows only one of them: the result if all planned cases passed, else the reason. Any other run shows both,
+    without what both say.
+    """
+    result = wording.short_result(decision)
+    reason = one_line(decision.reason, _TEXT).rstrip(".")
+    if result and decision.outcome is GateOutcome.PASS:
+        all_passed = decision.cases.passed == decision.cases.planned
+        return (result, "") if all_passed else ("", reason)
 
     # A rule may count fewer cases than the run has: one count of failures is enough.
-    failures = _FAILURES.match(short)
-    counted = _FAILURES.match(why)
-    if failures and counted and failures[1] == counted[1]:
-        why = short + why[counted.end() :]
-    if short.removesuffix("ed") in why:
-        short = ""
-    return short, why
+    failures_in_result = _FAILURES.match(result)
+    failures_in_reason = _FAILURES.match(reason)
+    if failures_in_result and failures_in_reason and failures_in_result[1] == failures_in_reason[1]:
+        reason = result + reason[failures_in_reason.end() :]
+    # "2 of 3 cases failed" is in "2 of 3 cases fail".
+    if result.removesuffix("ed") in reason:
+        result = ""
+    return result, reason

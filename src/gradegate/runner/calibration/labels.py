@@ -144,7 +144,7 @@ def select_cases(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int
             continue
         try:
             assertion = _find_assertion(case, label)
-            _check_same_label(label, case, assertion, first_labels)
+            _refuse_opposite_label(label, case, assertion, first_labels)
             labelled = _labelled_case(case, assertion, label)
         except ConfigError as e:
             mistakes += e.mistakes
@@ -170,7 +170,7 @@ def _unknown_assertion_mistakes(label: Label, names: Collection[str]) -> Sequenc
     return label.mistake(f"no case has an assertion `{name}`", cure).mistakes
 
 
-def _check_same_label(
+def _refuse_opposite_label(
     label: Label, case: Case, assertion: Assertion, first_labels: dict[object, Label]
 ) -> None:
     """Raise ConfigError if the same output has another label in an earlier line."""
