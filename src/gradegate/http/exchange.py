@@ -70,17 +70,18 @@ def _inflate(body: bytes, is_deflate: bool, max_bytes: int) -> bytes:
     """Inflate a body. ``deflate`` has a zlib header, as RFC 9110 says, or none, as some servers send it."""
     content = bytearray()
     packed = memoryview(body)
-    while packed and len(content) < max_bytes:  # a gzip body may have several members
-        has_header = not is_deflate or packed[0] & 15 == 8
+    start = 0  # of the bytes that are not unpacked yet
+    while start < len(packed) and len(content) < max_bytes:  # a gzip body may have several members
+        has_header = not is_deflate or packed[start] & 15 == 8
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if has_header else -zlib.MAX_WBITS)
         while not unpacker.eof and len(content) < max_bytes:
-            if not packed:
+            piece = packed[start : start + _PIECE]
+            if not piece:
                 raise ValueError("it ends too early")
-            piece = packed[:_PIECE]
             try:
                 content += unpacker.decompress(piece, max_bytes - len(content))
             except zlib.error as e:
                 raise ValueError("it is broken") from e
             bytes_left = len(unpacker.unconsumed_tail) + len(unpacker.unused_data)
-            packed = packed[len(piece) - bytes_left :]
+            start += len(piece) - bytes_left
     return bytes(content)
