@@ -16,9 +16,8 @@ from gradegate.registry import suggest
 from gradegate.sandbox.program import is_python
 from gradegate.security.redaction import excerpt
 
-csv.field_size_limit(
-    MAX_TEXT_CHARACTERS
-)  # a cell may contain a whole document, in four bytes a character
+# A cell may contain a whole document, in four bytes a character
+csv.field_size_limit(MAX_TEXT_CHARACTERS)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 # Columns that are no variables

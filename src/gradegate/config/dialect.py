@@ -54,9 +54,8 @@ class Dialect(FrozenStruct):
     name: str
     summary: str  # what its files are, for messages
     recognises: Callable[[Any], bool]
-    read: Callable[
-        [Source], Suite
-    ]  # what cannot be read is left out, and noted in the suite's mistakes
+    # What cannot be read is left out, and noted in the suite's mistakes
+    read: Callable[[Source], Suite]
 
 
 DIALECTS: Registry[Dialect] = Registry("dialect", "gradegate.config.dialects")

@@ -54,9 +54,8 @@ class Edits:
     def __init__(self, content: bytes, file: str) -> None:
         self.file = file
         self.values = documents.read(content, file)
-        self.wanted = json.loads(
-            documents.to_json(self.values)
-        )  # a copy in which nothing is shared
+        # A copy in which nothing is shared
+        self.wanted = json.loads(documents.to_json(self.values))
         text = content.decode()
         # A byte order mark is no part of the YAML text.
         self.mark = "\ufeff" if text.startswith("\ufeff") else ""

@@ -16,9 +16,8 @@ EVAL_WALL_SECONDS = 20.0
 RUN_CPU_SECONDS = 6.0
 CPU_SECONDS_PER_EVAL = 0.001  # so that a run of 100,000 tests may take longer than one of a few
 WORKER_START_SECONDS = 20.0  # until the worker has started, which takes a tenth of a second
-WORKER_MEMORY = (
-    192 * MIB
-)  # bytes of the worker's address space; Python with its imports takes 30 MiB
+# Bytes of the worker's address space; Python with its imports takes 30 MiB
+WORKER_MEMORY = 192 * MIB
 MAX_WORKER_MESSAGE = 16 * MIB  # bytes of one request to the worker, and of its response
 MAX_TEXT_CHARACTERS = 8 * MIB  # characters of one text after its template is filled in
 MAX_TEMPLATE_CHARACTERS = 4 * MIB  # characters of one template
@@ -49,9 +48,8 @@ MAX_HISTORY = 128 * MIB  # bytes of the history; 18,000 grades with 60 runs each
 MAX_LINES = 1_000_000  # lines of a file of JSON lines
 MAX_ENTRIES = 200_000  # entries of folders that one pattern of files looks at
 MAX_MATCHES = 10_000  # files that match one pattern
-MAX_MISTAKES = (
-    200  # mistakes in the keys of one mapping; to suggest another name takes a millisecond
-)
+# Mistakes in the keys of one mapping; to suggest another name takes a millisecond
+MAX_MISTAKES = 200
 
 # --- what a run plans ---
 MAX_COMBINATIONS = 10_000  # combinations of the lists in the variables of one test
@@ -65,9 +63,8 @@ MAX_DERIVED_VALUES = 10_000  # values of all derived metrics of a config; one ta
 
 # --- what models answer ---
 MAX_BODY = 4 * MIB  # bytes of one response; the longest answers of models have a tenth
-MAX_BODY_VALUES = (
-    200_000  # values in the JSON of one response, by its commas; 64 embeddings have as many
-)
+# Values in the JSON of one response, by its commas; 64 embeddings have as many
+MAX_BODY_VALUES = 200_000
 MAX_ANSWER_CHARACTERS = 128 * MIB  # characters of all answers of a run, which reports keep
 
 

@@ -13,12 +13,12 @@ _FOLDERS, _SHOWN, _MATERIAL = (
     frozenset(_TABLE[name].split()) for name in ("folders", "shown", "material")
 )
 _FILES = re.compile("|".join(_TABLE["files"]), re.IGNORECASE)
+# Ends of the names of files with code
 ENDINGS = frozenset(
     ".py .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .go .sh .bash .ps1 .php .pl .lua .java".split()
-)  # of code
-_COPY = re.compile(
-    r"(?:~|\.(?:bak|old|orig|save|swp|tmp)|[. ])+$", re.IGNORECASE
-)  # of an editor, or by hand
+)
+# The end of the name of a copy, made by an editor or by hand
+_COPY = re.compile(r"(?:~|\.(?:bak|old|orig|save|swp|tmp)|[. ])+$", re.IGNORECASE)
 
 
 def is_hidden(path: PurePath) -> bool:

@@ -215,9 +215,8 @@ def _remove_new(files: Iterable[Path], folders: Iterable[Path]) -> None:
 def check_free(files: Iterable[Place], cures: Mapping[Place, str] = NO_CURES) -> None:
     """Raise ConfigError with everything that is in the way."""
     existing: dict[Mistake, None] = {}
-    mistakes: dict[
-        Mistake, None
-    ] = {}  # the first of the existing files, and whatever else is in the way
+    # The first of the existing files, and whatever else is in the way
+    mistakes: dict[Mistake, None] = {}
     for place in files:
         for mistake in _obstacles(place, cures.get(place, MOVE)):
             if mistake.what.endswith(_THERE):

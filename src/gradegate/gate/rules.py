@@ -100,7 +100,7 @@ def _apply_thresholds(rule: Rule, cases: Sequence[Row], rows: Sequence[Row]) -> 
     if undecidable:
         return _result(rule, ERROR, undecidable, counts, score)
 
-    # 2. Is a threshold missed? If a run ended early, it is missed only if all unfinished cases cannot meet it.
+    # 2. Is a threshold missed? If a run ended early, it is missed only if it would be missed even if all unfinished cases passed.
     measures = _measure(rule, counts, mean_score)
     unfinished = sum(is_unfinished(rule, case) for case in counted)
     if measures.missed and unfinished:

@@ -28,11 +28,12 @@ _MOST_NAMED = (
 )
 _DIGITS = 20  # of the digest in an id: two of 100,000 calls share them once in ten billion plans
 _IN_TERMS = ("transform", "context_transform")  # other fields of an assertion that ``Terms`` has
+# Fields of an evaluator that ``Terms`` has
 _NOT_OPTIONS = (
     "value",
     "threshold",
     "context_transform",
-)  # fields of an evaluator that ``Terms`` has
+)
 
 
 def digest(value: Any) -> bytes:

@@ -182,7 +182,7 @@ def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | No
 
 
 def _runs_of_gate(job: Job, policy: Policy) -> list[Runs]:
-    """The runs of the rules that select the case. Those of the gate if no rule selects it."""
+    """The runs of the rules that select the case: none if these rules ask for no runs. Those of the gate if no rule selects it."""
     if policy.runs is None and not any(rule.runs for rule in policy.rules):
         return []
     assertions = [binding.assertion for binding in job.assertions] or job.case.assertions

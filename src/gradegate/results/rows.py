@@ -114,12 +114,11 @@ class Row(WithOutcome, FrozenStruct):
     ] = None
 
     # What the config says of the case
-    test_metadata: JsonObject = field(
-        default_factory=dict
-    )  # written in the test; rules select by it
+    # Written in the test; rules select by it
+    test_metadata: JsonObject = field(default_factory=dict)
     needs: CaseRuns | None = None  # how many runs must pass; None if runs are not counted together
 
-    # The runs of a case that are counted together, such as 2 of 3. Each row of the case has the same values but for `run`.
+    # The runs of a case that are counted together, such as 2 of 3. The rows of a case differ only in `run` among these.
     run: Annotated[
         int,
         Meta(

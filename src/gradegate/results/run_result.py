@@ -204,6 +204,5 @@ class Decision(FrozenStruct):
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
     changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
-    blocking: frozenset[int] = (
-        frozenset()
-    )  # places among the rows of the run: their failures are why it is blocked
+    # Places among the rows of the run: their failures are why it is blocked
+    blocking: frozenset[int] = frozenset()

@@ -32,9 +32,8 @@ def compute_metrics(
         sums: dict[str, float] = {}
         for row in usable:
             for named in named_scores(row.grades):
-                weight = (
-                    named.weight or 1.0
-                )  # a score with weight 0 decides nothing, but counts here
+                # A score with weight 0 decides nothing, but counts here
+                weight = named.weight or 1.0
                 sums[named.name] = sums.get(named.name, 0.0) + named.score * weight
         sums[COUNT] = len(usable)
 

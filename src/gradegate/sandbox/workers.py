@@ -25,9 +25,8 @@ from gradegate.sandbox.rights import hide_process
 from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject
 
-_HERE = Path(
-    __file__
-).parent  # with the files that other processes run, which this one does not import
+# The folder with the files that other processes run. This process does not import them.
+_HERE = Path(__file__).parent
 KEEPER_SECONDS = 20.0  # until a keeper has begun or ended
 # What a worker of another user may take; without one, the limits are those of the user who runs it.
 LIMITS = {

@@ -417,7 +417,7 @@ def redact_from_now_on(token: str) -> None:
 
 
 def forget_minted_tokens() -> None:
-    """Hide no token that was minted before. A process that lives longer than its run needs it."""
+    """Forget the tokens of earlier runs in this process. Only tests have several runs in one process."""
     global _traces, _whole
     with _lock:
         _tokens.clear()

@@ -86,9 +86,8 @@ class _Tokenizer:
         self._depth = 0  # the number of open brackets
         self._previous = ""  # the token before this one; empty behind the brackets of a condition
         self._words_before_brackets: list[str] = []  # of each open round bracket
-        self._template_depths: list[
-            int
-        ] = []  # where a `}` continues the text of a template literal
+        # Where a `}` continues the text of a template literal
+        self._template_depths: list[int] = []
         # A slash before this position begins no pattern: the rest of its line was searched once.
         self._no_pattern_before = 0
 

@@ -134,8 +134,9 @@ class LastLine(FrozenStruct):
 class WordLine(LastLine):
     """A last line that is one of some words, in any case, with or without a label: ``Answer: C``, ``C``.
 
-    ``meanings`` has the words that mean the same as another word. ``options`` has the lines of the user's prompt that offer
-    a word, such as ``(A) It is a subset``, each with that word. A last line that repeats such a line has its word as value.
+    ``meanings`` has the words that mean the same as another word of the form, which is then the value. ``options`` has
+    the lines of the user's prompt that offer a word, such as ``(A) It is a subset``, each with that word. A last line that
+    repeats such a line has its word as value.
     """
 
     meanings: NamedTexts = {}

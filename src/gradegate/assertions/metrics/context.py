@@ -136,7 +136,7 @@ class ContextTransform:
         return f"what contextTransform `{show_code(self.code)}` gives"
 
     def _hint(self, output: Any) -> str:
-        """An advice for code that reads members of an answer that is a text. Empty for other code."""
+        """Advice for code that reads members of an answer that is a text. Empty for other code."""
         is_member = isinstance(self.code, str) and _MEMBER_OF_OUTPUT.search(self.code)
         if isinstance(output, str) and is_member:
             return "; the answer is a text: write `JSON.parse(output)` if it is JSON"

@@ -32,9 +32,8 @@ from gradegate.templating.template import (
 )
 
 _ALWAYS_DEFINED = frozenset({"env", CONVERSATION})
-_REQUEST_VARIABLES = frozenset(
-    {"prompt", "messages"}
-)  # that a request has beside those of the test
+# Variables that a request has beside those of the test
+_REQUEST_VARIABLES = frozenset({"prompt", "messages"})
 _CURE_FOR_RUBRIC = "write `{{rubric}}`, which is what the assertion has as `value`"
 _UUID_IS_EMPTY = (
     "is filled in with nothing there, as by promptfoo; for an id of each test's own write `{{uuid}}`, and "

@@ -234,9 +234,8 @@ class CompatibleService(FrozenStruct):
     name: str
     base_address: str  # up to `/chat/completions`, with `address_parts` in braces; empty: only its users know it
     keys: tuple[str, ...] = ()  # variables that may contain the key
-    addresses: tuple[
-        str, ...
-    ] = ()  # variables that may contain an address in place of `base_address`
+    # Variables that may contain an address in place of `base_address`
+    addresses: tuple[str, ...] = ()
     api_path: str = ""  # path of the API below the address of a variable
     address_parts: NamedTexts = {}  # variables by the option that stands in braces in `base_address`
     extra_options: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI

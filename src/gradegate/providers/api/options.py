@@ -242,9 +242,8 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _HOST = re.compile(r"(localhost|(\d{1,3}\.){3}\d{1,3}|[\w-]+(\.[\w-]+)*):\d{2,5}$", re.IGNORECASE)
-_BROKEN_SCHEME = re.compile(
-    r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE
-)  # of an address with a sign too few
+# The beginning of an address with a sign too few, such as `https//`
+_BROKEN_SCHEME = re.compile(r"(https?)(?:/+|:/)(?=\w)", re.IGNORECASE)
 _TAG = re.compile(r"\d+(\.\d+)?b\b.*|latest", re.IGNORECASE)
 
 
