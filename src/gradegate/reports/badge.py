@@ -30,4 +30,4 @@ def render(decision: Decision, links: Links) -> Document:
     return data_file([json.dumps(badge) + "\n"])
 
 
-REPORTS.register("badge")(Report("badge", "badge.json", render))
+REPORTS.register("badge")(Report("badge", ".badge.json", render))
