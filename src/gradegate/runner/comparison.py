@@ -236,7 +236,9 @@ def _require_base_for_weakening(policies: Iterable[Policy], context: Context) ->
         if policy.weakening == "block":
             what = "`weakening: block` needs <--base-checkout>, which is empty"
             origin = Origin(policy.rules[0].suite) if policy.rules else None
-            raise ConfigError.at(what, origin, "give a checkout of the base: docs/weakened-gates.md")
+            raise ConfigError.at(
+                what, origin, "give a checkout of the base: docs/weakened-gates.md"
+            )
 
 
 def unknown_changes(context: Context) -> GateChanges:
