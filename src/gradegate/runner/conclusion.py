@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from msgspec import field
-
 from gradegate import __version__
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
@@ -33,8 +31,7 @@ class RunRecord(FrozenStruct, forbid_unknown_fields=True):
     started: str = ""  # UTC, ISO 8601
     seconds: float = 0.0
     stopped: str = ""  # why it ended early
-    # What graders took for grades that are in no row; parts of shards have the key `lost`
-    usage_outside_rows: Usage = field(default=NO_USAGE, name="lost")
+    usage_outside_rows: Usage = NO_USAGE  # what graders took for grades that are in no row
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # with its cache, and with hosts that limited its calls

@@ -147,12 +147,12 @@ class ShardParts(Struct):
         answers: dict[AnswerId, Answer] = {}
 
         def add_answer(row: AnswerRow) -> None:
-            answer_id = AnswerId(row.place, row.repeat)
+            answer_id = AnswerId(row.job_index, row.repeat)
             if answer_id in answers:
                 raise DamagedPartError("the answer is there twice")
             if answer_id not in planned:
                 raise DamagedPartError(f"the answer is none of {name}")
-            answers[answer_id] = row.to_answer(jobs[row.place])
+            answers[answer_id] = row.to_answer(jobs[row.job_index])
 
         account_row = part.read_lines(AnswerRow, add_answer, AccountRow)
         self._check_complete(name, indexes, answers)
