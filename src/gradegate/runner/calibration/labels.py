@@ -87,7 +87,7 @@ def parse_labels(content: bytes, name: str) -> LabelLines:
     if not rows and not mistakes:
         mistakes.append(Mistake("the file holds no labels", Origin(name), _FORM))
     if rows and rows[0].keys() == {"agreement"}:
-        rows = rows[1:]
+        rows.pop(0)
 
     labels = []
     for row in rows:
