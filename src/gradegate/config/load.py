@@ -179,7 +179,7 @@ def config_paths(settings: Settings) -> list[Path]:
     if not settings.configs:
         return [_default_config(settings.cwd)]
     paths = []
-    mistakes = []
+    mistakes: list[Mistake] = []
     for config in settings.configs:
         path = settings.cwd / config
         if glob.has_magic(config):
@@ -192,7 +192,8 @@ def config_paths(settings: Settings) -> list[Path]:
         elif path.is_file():
             paths.append(path)
         elif path.is_dir():
-            paths.append(_default_config(path, config))
+            with gather_mistakes(mistakes):
+                paths.append(_default_config(path, config))
         else:
             mistakes.append(_absent_config(config, settings))
     if mistakes:
