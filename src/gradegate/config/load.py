@@ -21,6 +21,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
+from gradegate.files.references import read_with_references
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
@@ -99,9 +100,9 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
         content = read_table(raw, name)
     elif is_javascript(path.name):
         exported = config_from_program(path, workspace, Origin(name))
-        content = document.resolved(exported, name)
+        content = read_with_references(exported, name)
     else:
-        content = document.resolved(raw, name)
+        content = read_with_references(raw, name)
 
     dialect = _find_dialect(content)
     if dialect is None:

@@ -71,7 +71,7 @@ def read_labels(path: str, context: Context) -> tuple[list[Label], list[Mistake]
 
 def parse_labels(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     """The labels and mistakes of a file. A first line with only an ``agreement`` is no label."""
-    rows, mistakes = document.readable_lines(content, name)
+    rows, mistakes = document.read_valid_lines(content, name)
     if not rows and not mistakes:
         mistakes.append(Mistake("the file holds no labels", Origin(name), _FORM))
     has_agreement = bool(rows) and rows[0].keys() == {"agreement"}
