@@ -143,11 +143,10 @@ def _error_position(error: Exception, text: str) -> int | None:
     """The position in the text that an exception names. None if it names no position."""
     if isinstance(error, JSONDecodeError | re.error) and error.pos is not None:
         return error.pos
+    line: int = getattr(error, "lineno", 0)
+    offset: int = getattr(error, "offset", 0)
     if position := getattr(error, "position", None):  # of an error in XML
         line, offset = position
-    else:
-        line = getattr(error, "lineno", 0)
-        offset = getattr(error, "offset", 0)
     if not line:
         return None
     lines_before = text.splitlines(keepends=True)[: line - 1]
