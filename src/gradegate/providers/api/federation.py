@@ -222,7 +222,7 @@ def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]
         raise ProviderError(
             f"{failure}: {answer.host} answered {answer.status}: {problem} -> {cure}",
             Trouble.SETUP if is_lasting else Trouble.STATUS,
-            asked=answer.host,
+            refusing_model=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
