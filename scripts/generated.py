@@ -1,5 +1,7 @@
 """Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
+import csv
+import io
 import sys
 from pathlib import Path
 
@@ -116,9 +118,9 @@ def in_container() -> str:
 
 
 def from_deepeval() -> str:
-    """docs/from-deepeval.md with the metrics that the table has: names with the same words share a row."""
+    """docs/from-others.md with the metrics that the table has: names with the same words share a row."""
     head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
-    before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
+    before, rest = (DOCS / "from-others.md").read_text().split(head, 1)
     rows: dict[str, list[str]] = {}
     for it in foreign_types():
         if it.tool == "DeepEval":
@@ -132,34 +134,26 @@ def from_deepeval() -> str:
     return before + head + made + rest[rest.index("\n\n") + 1 :]
 
 
-KEY_REQUESTS = """\
-# Requests that a key signs
-
-Made from the providers by `make generated`.
-
-A vendor's key goes only into these requests, whatever a config says: at the vendor's own hosts, or below the address that a variable
-of the environment sets. A name in braces is one part of the path, such as the name of the model. [Keys](keys.md) has all rules.
-
-| kinds | keys | hosts | requests |
-|---|---|---|---|
-"""
-
-
 def key_requests() -> str:
-    """The requests of each vendor with a key, with the kinds of providers that make them."""
+    """The requests that each vendor's key signs, as a table that GitHub shows.
+
+    A vendor's row has the kinds of providers that make the requests, the variables with its key,
+    its hosts, the variables with an address of it, and the requests. A name in braces is one part of
+    a path.
+    """
     kinds: dict[Vendor, list[str]] = {}
     for name, build in PROVIDERS:
         kinds.setdefault(getattr(build, "vendor", Vendor()), []).append(name)
-    rows = []
+    table = io.StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow(["kinds of providers", "variables with a key", "hosts and addresses", "requests"])
     for vendor, names in sorted(kinds.items(), key=lambda item: item[1]):
         if vendor.keys:
             hosts = [*vendor.hosts, *vendor.addresses]
-            hosts += ["any region"] * bool(vendor.forms)
-            cells = (names, vendor.keys, hosts, vendor.requests)
-            rows.append(" | ".join(", ".join(f"`{text}`" for text in texts) for texts in cells))
-    return KEY_REQUESTS + "".join(
-        f"| {row.replace('`any region`', 'any region')} |\n" for row in rows
-    )
+            if vendor.forms:
+                hosts.append("any region")
+            rows.writerow(map(", ".join, (names, vendor.keys, hosts, vendor.requests)))
+    return table.getvalue()
 
 
 INDEX = """\
@@ -263,8 +257,8 @@ FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
-    DOCS / "from-deepeval.md": from_deepeval,
-    DOCS / "key-requests.md": key_requests,
+    DOCS / "from-others.md": from_deepeval,
+    DOCS / "key-requests.csv": key_requests,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

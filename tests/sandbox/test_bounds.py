@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.files import limits as bounds
-from gradegate.files.documents import DEEPEST
+from gradegate.files.json_text import DEEPEST
 from gradegate.files.yaml_reader import MAX_DEPTH
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()

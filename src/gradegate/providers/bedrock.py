@@ -59,7 +59,7 @@ _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
 # Of inference profiles, before the model
 _PLACES = "us us-gov eu apac au jp ca in sa global".split()
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
-_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
+_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md)"
 
 
 @PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")

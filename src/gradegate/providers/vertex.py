@@ -58,7 +58,9 @@ _GEMINI_NAMES = {
     "top_k": "topK",
     "stop_sequences": "stopSequences",
 }
-_SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/sign-in.md), and no key is kept"
+_SIGN_IN = (
+    "leave it out: google-github-actions/auth signs the job in (docs/keys.md), and no key is kept"
+)
 
 
 @PROVIDERS.register("vertex")

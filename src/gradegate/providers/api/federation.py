@@ -91,7 +91,7 @@ class Federation(FrozenStruct):
 
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not is_set_up:
-            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
+            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/keys.md)"
             raise setup.keyless("", cure, str(setup.config.get("apiKeyEnvar") or keys[0]))
         if not is_own_host:
             raise wrong_host_mistake(setup, f"tokens of {self.vendor} go", url, static)
@@ -222,7 +222,7 @@ def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]
         raise ProviderError(
             f"{failure}: {answer.host} answered {answer.status}: {problem} -> {cure}",
             Trouble.SETUP if is_lasting else Trouble.STATUS,
-            asked=answer.host,
+            refusing_model=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
@@ -282,7 +282,7 @@ _ACCOUNT = re.compile(
 _AUDIENCE = re.compile(r"//iam\.googleapis\.com/[\w./-]{1,500}", re.ASCII)
 _MAX_FILE = 65_536  # bytes
 _LIFETIMES = range(600, 43_201)  # seconds
-_SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
+_SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/keys.md)"
 
 
 class ExternalAccount(FrozenStruct):

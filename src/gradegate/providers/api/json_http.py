@@ -378,4 +378,6 @@ class HttpModel(Provider):
         except ProviderError as e:
             if not self.chosen:
                 raise
-            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status, e.asked) from e
+            raise ProviderError(
+                f"{e} ({self.chosen})", e.trouble, e.status, e.refusing_model
+            ) from e
