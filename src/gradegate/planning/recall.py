@@ -13,7 +13,7 @@ from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.binding.assertions import Subject, bind_assertion
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.graders import GraderBinder
 from gradegate.planning.plan import Job, Recall
 from gradegate.planning.variables import Prompts
 from gradegate.structs import JsonObject, replace
@@ -75,7 +75,7 @@ def with_stored_answers(
 
 
 def prepare_recall(
-    job: Job, names: Sequence[str], binder: ModelBinder, subject: Subject, prompts: Prompts
+    job: Job, names: Sequence[str], graders: GraderBinder, subject: Subject, prompts: Prompts
 ) -> Recall:
     """A function that fills the stored answers with these names into a job; it raises if one is missing."""
 
@@ -92,7 +92,7 @@ def prepare_recall(
         variables = {"env": env, **values}
         source = case.options.prefix + prompt.text + case.options.suffix
         filled_subject = replace(subject, variables=variables)
-        bindings = [bind_assertion(binder, spec, filled_subject) for spec in case.assertions]
+        bindings = [bind_assertion(graders, spec, filled_subject) for spec in case.assertions]
         text = fill_prompt(source, variables)
         if chat_mistake(text):
             what = "the prompt is not valid JSON once a stored answer is in it"

@@ -92,13 +92,18 @@ def failed_row(job: Job, repeat: int, error: Exception) -> Row:
         return replace(row, outcome=ERROR, error=str(error), output=None)
 
     if isinstance(error, ProviderError):
-        return missing_row(job, repeat, str(error), error.trouble, error.asked)
+        return missing_row(job, repeat, str(error), error.trouble, error.refusing_model)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return missing_row(job, repeat, why, None)
 
 
-def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked: str = "") -> Row:
-    """The row of an answer that is missing: every planned grade is an ERROR. ``asked`` is the model that refused."""
+def missing_row(
+    job: Job, repeat: int, why: str, trouble: Trouble | None, refusing_model: str = ""
+) -> Row:
+    """The row of an answer that is missing: every planned grade is an ERROR.
+
+    ``refusing_model`` is the model that answered the call with an error, if that is the reason.
+    """
     return _make_row(
         job,
         repeat,
@@ -106,18 +111,18 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked:
         answer_key(job, repeat),
         outcome=ERROR,
         error=why,
-        grades=_missing_grades(job, why, trouble, asked),
+        grades=_missing_grades(job, why, trouble, refusing_model),
         undone=trouble is Trouble.STOPPED,
         withheld=trouble not in (Trouble.STOPPED, *NO_ANSWER),
     )
 
 
 def _missing_grades(
-    job: Job, why: str, trouble: Trouble | None, asked: str = ""
+    job: Job, why: str, trouble: Trouble | None, refusing_model: str = ""
 ) -> tuple[Grade, ...]:
     grades: list[Grade] = []
     for binding in job.assertions:
-        grades += error_grades_without_answer(binding, why, trouble, asked)
+        grades += error_grades_without_answer(binding, why, trouble, refusing_model)
     return tuple(grades)
 
 

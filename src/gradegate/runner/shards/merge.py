@@ -93,8 +93,8 @@ class ShardParts(Struct):
             raise ConfigError(*mistakes)
 
         shard_count = parts[0].header.of
-        owners = assign_shards(plan.jobs, shard_count)
-        shard_parts = cls(folder, plan, shard_count, owners, problems)
+        shard_by_job = assign_shards(plan.jobs, shard_count)
+        shard_parts = cls(folder, plan, shard_count, shard_by_job, problems)
         for shard in range(1, shard_count + 1):
             attempts = [part for part in parts if part.header.shard == shard]
             shard_parts._take_shard(shard, attempts)
@@ -147,12 +147,12 @@ class ShardParts(Struct):
         answers: dict[AnswerId, Answer] = {}
 
         def add_answer(row: AnswerRow) -> None:
-            answer_id = AnswerId(row.place, row.repeat)
+            answer_id = AnswerId(row.job_index, row.repeat)
             if answer_id in answers:
                 raise DamagedPartError("the answer is there twice")
             if answer_id not in planned:
                 raise DamagedPartError(f"the answer is none of {name}")
-            answers[answer_id] = row.to_answer(jobs[row.place])
+            answers[answer_id] = row.to_answer(jobs[row.job_index])
 
         account_row = part.read_lines(AnswerRow, add_answer, AccountRow)
         self._check_complete(name, indexes, answers)
@@ -200,7 +200,7 @@ class ShardParts(Struct):
         """The records of all shards as one. Shards run at the same time."""
         starts: list[str] = []
         seconds = 0.0
-        lost = NO_USAGE
+        usage_outside_rows = NO_USAGE
         used_up = ""
         cache: CacheReport | None = None
         problems: list[str] = []
@@ -209,7 +209,7 @@ class ShardParts(Struct):
             record = row.account
             starts.append(record.started)
             seconds = max(seconds, record.seconds)
-            lost += record.lost
+            usage_outside_rows += record.usage_outside_rows
             if record.budget and record.budget.used_up and not used_up:
                 used_up = f"{record.budget.used_up} of a shard"
             if record.cache:
@@ -219,7 +219,7 @@ class ShardParts(Struct):
         return RunRecord(
             started=min(starts, default=""),
             seconds=seconds,
-            lost=lost,
+            usage_outside_rows=usage_outside_rows,
             budget=BudgetReport(used_up=used_up),
             cache=cache,
             problems=tuple(dict.fromkeys(problems)),
@@ -239,7 +239,7 @@ class ShardParts(Struct):
                 calls += record.budget.calls
                 costs.append(record.budget.usd)
             seconds = max(seconds, record.seconds)
-            usages.append(record.lost)
+            usages.append(record.usage_outside_rows)
 
         for answer in self.answers.values():
             usages.append(answer.row.usage)
