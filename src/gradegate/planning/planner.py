@@ -195,8 +195,7 @@ class SuitePlanner:
         """Yield the jobs of a case. Raises ConfigError, perhaps after some jobs."""
         if case.options.settings:
             self.draft.mistakes += check_case_options(case.options, case.origin, self.draft.idle)
-        if not self.settings.is_listing:
-            self.draft.idle += idle_values(case.assertions)
+        self.draft.idle += idle_values(case.assertions)
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, BoundSet
+from gradegate.assertions.grading.bound import Binding
 from gradegate.assertions.grading.conclusion import error_grades, error_grades_without_answer
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
@@ -158,15 +158,10 @@ def unanswered_row(job: Job, row: Row, why: str) -> Row:
 
 def uncompared_row(job: Job, row: Row, why: str) -> Row:
     """The row as if its answer had never been compared with others."""
-    bindings: list[Binding] = []
-    for binding in job.assertions:
-        if isinstance(binding, BoundSet):  # its own grade comes before those of its members
-            bindings.append(binding)
-        bindings += binding.members
-    grades = (
-        undecided_grade(grade, why, undone=True) if binding.is_comparison else grade
-        for grade, binding in zip(row.grades, bindings, strict=True)
-    )
+    grades = []
+    for grade, binding in zip(row.grades, job.graded_bindings, strict=True):
+        is_missing = binding.is_comparison
+        grades.append(undecided_grade(grade, why, undone=True) if is_missing else grade)
     return with_grades(job.case, row, grades)
 
 
