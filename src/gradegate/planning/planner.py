@@ -55,7 +55,7 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
 
     pool: dict[bytes, Provider] = {}
     drafts = _draft_suites(suite_files, settings, client, pool)
-    jobs: list[Job] = []
+    jobs = []
     for draft in drafts:
         jobs += draft.jobs
 

@@ -133,7 +133,7 @@ def _snapshot_config(configs: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateS
     targets = {id(job.target): job.target for job in jobs}
     target_numbers = _number_ids(targets.values())
     asked_ids = {id(job.prompt) for job in jobs}
-    prompts: list[PromptSpec] = []
+    prompts = []
     for config in configs:
         prompts += [prompt for prompt in config.suite.prompts if id(prompt) in asked_ids]
     prompt_numbers = _number_ids(prompts)

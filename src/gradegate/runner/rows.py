@@ -83,7 +83,7 @@ def failed_row(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that cannot be graded. Any exception becomes a row, so that a defect loses no other row."""
     # The target answered, but a transform made nothing of its answer.
     if isinstance(error, TransformError):
-        grades: list[Grade] = []
+        grades = []
         for binding in job.assertions:
             grades += error_grades(binding, str(error))
         row = graded_row(job, repeat, error.transcript, grades)
@@ -120,7 +120,7 @@ def missing_row(
 def _missing_grades(
     job: Job, why: str, trouble: Trouble | None, refusing_model: str = ""
 ) -> tuple[Grade, ...]:
-    grades: list[Grade] = []
+    grades = []
     for binding in job.assertions:
         grades += error_grades_without_answer(binding, why, trouble, refusing_model)
     return tuple(grades)

@@ -33,7 +33,7 @@ def credential_mistakes(
     If a provider lacks a key, its stand-in may be what is wrong. Then the missing key is the mistake.
     """
     mistakes_of: dict[Provider, Sequence[Mistake]] = {}
-    places = set[Origin]()
+    places = set()
     # Providers that the config names come first.
     for spec, provider in sorted(bound, key=lambda pair: bool(pair[1].chosen)):
         if provider.chosen and spec.origin in places:

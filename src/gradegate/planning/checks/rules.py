@@ -33,7 +33,7 @@ def rule_mistakes(
         selects_all = rule.every_case and not (rule.min_score or rule.min_cases)
         if rule.is_default or selects_all:
             continue
-        bindings: list[Binding] = []
+        bindings = []
         planned = 0  # cases, or repetitions of them
         for job in jobs:
             selected = list(selected_assertions(rule, job))

@@ -51,9 +51,9 @@ def with_labels(
     if context.settings.is_listing:
         groups = []  # nothing is graded
 
-    sample: list[tuple[Job, bool]] = []
-    agreements: list[float] = []
-    notes: list[Note] = []
+    sample = []
+    agreements = []
+    notes = []
     missing_keys = plan.missing_keys
     for group in groups:
         if group.file is None:
