@@ -17,7 +17,7 @@ from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssert
 from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
-from gradegate.core.provider_spec import NOWHERE, Code, PromptSpec
+from gradegate.core.provider_spec import NOWHERE, Code
 from gradegate.errors import Origin
 from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
@@ -297,7 +297,7 @@ class _JobReader:
         if spec is None:
             return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
 
-        options: dict[str, object] = {}
+        options = {}  # values by name
         for name, value in spec.config.items():
             if name in _NESTED and isinstance(value, Mapping):
                 for key, item in value.items():

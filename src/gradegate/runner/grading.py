@@ -61,7 +61,7 @@ class CacheScopes:
             return None
 
         # The graders of an answer ask below its scope. Type and value of an assertion name its place there.
-        grader_names: dict[int, tuple[str, int]] = {}
+        grader_names = {}
         ordinals = Ordinals()
         for bound in job.bounds:
             text = repr((bound.assertion.type, bound.assertion.value))

@@ -17,7 +17,7 @@ from gradegate.reports.view.wording import visible_name
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
-from gradegate.results.rows import AnswerId, GradeId, Row, set_position
+from gradegate.results.rows import GradeId, Row, set_position
 from gradegate.runner.asker import Asker
 from gradegate.runner.reasks.base_regrade import BaseRegrade
 from gradegate.runner.reasks.eligible import EligibleGrades, reask_mode
@@ -163,7 +163,7 @@ def _start_ballots(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
     An answer has at most two tasks: one grades the same answer again, the other grades fresh answers of the target.
     """
-    tasks: dict[tuple[AnswerId, bool], ReaskTask] = {}  # by answer, and whether the target is asked
+    tasks = {}  # by answer, and whether the target is asked
     for grade_id in wave:
         answer = reasks.ledger.answers[grade_id.answer]
         position = grade_id.position

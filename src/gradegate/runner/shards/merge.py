@@ -144,7 +144,7 @@ class ShardParts(Struct):
         planned = set[AnswerId]()
         for index in indexes:
             planned.update(AnswerId(index, repeat) for repeat in range(jobs[index].repeats))
-        answers: dict[AnswerId, Answer] = {}
+        answers = {}
 
         def add_answer(row: AnswerRow) -> None:
             answer_id = AnswerId(row.job_index, row.repeat)
