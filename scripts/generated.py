@@ -10,7 +10,7 @@ import yaml
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
-from gradegate.core.options import SWITCH, Option, resolve_option_names
+from gradegate.core.options import SWITCH, Option
 from gradegate.core.settings import OPTIONS
 from gradegate.planning.binding.unknown_types import foreign_types, spell_as_type
 from gradegate.providers.api.provider import PROVIDERS
@@ -118,19 +118,15 @@ def in_container() -> str:
 
 
 def from_deepeval() -> str:
-    """docs/from-others.md with the metrics that the table has: names with the same words share a row."""
+    """docs/from-others.md with a row for each type and the metrics of DeepEval that it stands in for."""
     head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
     before, rest = (DOCS / "from-others.md").read_text().split(head, 1)
     rows: dict[str, list[str]] = {}
     for it in foreign_types():
         if it.tool == "DeepEval":
-            rows.setdefault(
-                same
-                if it.cure == spell_as_type(it.name)
-                else resolve_option_names(it.cure, inputs=False),
-                [],
-            ).append(f"`{it.name}`")
-    made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
+            here = same if it.cure == spell_as_type(it.name) else f"`{it.here}`"
+            rows.setdefault(here, []).append(f"`{it.name}`")
+    made = "".join(f"| {', '.join(names)} | {here} |\n" for here, names in rows.items())
     return before + head + made + rest[rest.index("\n\n") + 1 :]
 
 
