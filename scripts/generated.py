@@ -75,12 +75,12 @@ def description(option: Option) -> str:
 
 
 def page() -> str:
-    """The inputs and outputs of action.yml as a page, and what one of the two doors lacks."""
+    """The inputs and outputs of action.yml as a page."""
     written = yaml.safe_load(action())
     lines = [
-        "# Inputs and outputs of the action",
+        "# Action inputs and outputs",
         "",
-        "Made from the table of options by `make generated`.",
+        "The command line has most of them too: `gradegate run --help`. An unknown input is a mistake that names what to write.",
         "",
     ]
     lines += ["| input | default | |", "|---|---|---|"]
@@ -91,16 +91,6 @@ def page() -> str:
         lines.append(f"| `{name}` | {default} | {keys['description']} |")
     lines += ["", "| output | |", "|---|---|"]
     lines += [f"| `{name}` | {keys['description']} |" for name, keys in written["outputs"].items()]
-    lines += [
-        "",
-        "Options that the command line alone has:",
-        "",
-        "| option | in the Action |",
-        "|---|---|",
-    ]
-    lines += [f"| `--{option.name}` | {option.no_input} |" for option in OPTIONS if option.no_input]
-    lines += ["", "Inputs that the command line lacks:", "", "| input | why |", "|---|---|"]
-    lines += [f"| `{option.name}` | {option.no_flag} |" for option in OPTIONS if option.no_flag]
     return "\n".join(lines) + "\n"
 
 
@@ -155,11 +145,30 @@ def csv_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return text.getvalue()
 
 
+def providers() -> str:
+    """Every id of a provider as a table: its kinds, keys, addresses, and the options that its `config` takes."""
+    rows = [("id", "kinds", "keys", "addresses", "options")]
+    for name, build in PROVIDERS:
+        vendor = getattr(build, "vendor", Vendor())
+        addresses = [getattr(build, "base_address", ""), *vendor.hosts, *vendor.addresses]
+        if addresses[0]:
+            addresses = [addresses[0], *vendor.addresses]
+        kinds = getattr(build, "kinds", None) or [
+            kind for kind, served in (("text", build.chats), ("embedding", build.embeds)) if served
+        ]
+        options = getattr(build, "options", None) or ()
+        columns = (kinds, vendor.keys, addresses, sorted(set(options)))
+        rows.append((name, *(" ".join(filter(None, column)) for column in columns)))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 INDEX = """\
 # Assertions
 
 An assertion checks an answer or a conversation. It passes, fails, or is an error if there is no verdict, as when a check exceeds a
-[limit](../limits.md). [Which assertion when](../which-assertion.md) helps to choose.
+[limit](../gate.md#size-limits). [Which assertion when](../which-assertion.md) helps to choose.
 
 ```yaml
 tests:
@@ -179,7 +188,7 @@ COMMON = """
 | `weight` | 1 | in the score of the case; 0: reported, never fails |
 | `metric` | | a name for reports and gate rules |
 | `blocking` | `true` | `false`: reported, never fails the check |
-| `provider` | [the grader](../graders.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `provider` | [the grader](../providers.md#which-model-grades) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
 | `rubricPrompt` | our prompt | the prompt of the grader |
 
 CSV cells without a threshold (`similar:text`) take promptfoo's default, which may differ.
@@ -205,7 +214,7 @@ may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_c
 `retrieval_context`, then `context`.
 
 - A list in `vars` makes one test for each item, as in promptfoo. `options.disableVarExpansion: true` keeps it together.
-- `contextTransform` on the assertion finds the texts with [JavaScript](../javascript.md): `context.metadata.documents`,
+- `contextTransform` on the assertion finds the texts with [JavaScript](../code.md#javascript): `context.metadata.documents`,
   `JSON.parse(output).citations.map(c => c.text)`. If the target or its transform gave data, `output` is that data: `output.citations`.
 - No `context` is a mistake before the run if the config shows it. Otherwise, absent texts are an error.
 
@@ -258,6 +267,7 @@ FILES = {
     ROOT / "container" / "action.yml": in_container,
     DOCS / "deepeval-metrics.csv": deepeval_metrics,
     DOCS / "key-requests.csv": key_requests,
+    DOCS / "providers.csv": providers,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

@@ -87,7 +87,7 @@ def test_pages_for_contributors_name_files_that_exist():
 
 
 def test_the_page_of_graders_names_every_default():
-    page = (ROOT / "docs" / "graders.md").read_text()
+    page = (ROOT / "docs" / "providers.md").read_text()
     for entry in table("planning.binding", "default_graders.yaml"):
         names = [*entry["keys"], *entry.get("variables", ())]
         names += [model for kind, model in entry.items() if kind in DEFAULT_KINDS and "{" not in model]

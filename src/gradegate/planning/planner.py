@@ -152,7 +152,7 @@ class SuitePlanner:
         self.size = size
         self.recorded = recorded
         self.draft = Draft(providers, answers_given=recorded is not None)
-        self.env = suite.env.texts()
+        self.env = suite.env.open_variables()
 
         only_prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
         self.variables = Variables(providers.workspace, providers.folder, self.env, only_prompt)

@@ -181,7 +181,7 @@ class GraderBinder(FrozenStruct):
         uses: set[VariableUse] = set()
         env = self.providers.suite.env.with_literals(text_grader.env, text_grader.drawn)
         env = replace(env, uses=uses)
-        model = _VARIABLE.sub(lambda match: env.get(match[1]), template)
+        model = _VARIABLE.sub(lambda match: env.read(match[1]), template)
         if not model or model.endswith(":"):
             return None
 

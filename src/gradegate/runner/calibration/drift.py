@@ -152,7 +152,7 @@ def _measured_agreement(file: LabelsFile, otherwise: float) -> float:
     """The share of labels that the grader agreed with: by the config, else by the first line of the file."""
     if file.agreement is not None:
         return file.agreement
-    lines, _ = document.readable_lines(file.content, file.name)
+    lines, _ = document.read_valid_lines(file.content, file.name)
     measured = lines[0].get("agreement") if lines else None
     return measured if isinstance(measured, float) or type(measured) is int else otherwise
 

@@ -19,7 +19,7 @@ from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import Assertion
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.documents import readable_lines
+from gradegate.files.documents import read_valid_lines
 from gradegate.files.workspace import Workspace
 from gradegate.planning.plan import Job, Plan
 from gradegate.recordings.parsing.fields import unwritable_part
@@ -83,7 +83,7 @@ def read_labels(path: str, context: Context) -> LabelLines:
 
 def parse_labels(content: bytes, name: str) -> LabelLines:
     """Read the labels in the content of the file ``name``. A first line with only an ``agreement`` is no label."""
-    rows, mistakes = readable_lines(content, name)
+    rows, mistakes = read_valid_lines(content, name)
     if not rows and not mistakes:
         mistakes.append(Mistake("the file holds no labels", Origin(name), _FORM))
     if rows and rows[0].keys() == {"agreement"}:
