@@ -1,11 +1,3 @@
-# Adding a dialect
-
-A dialect reads one kind of config file. It is one file in `src/gradegate/config/dialects/` that registers a `Dialect`. The first dialect that
-recognises a file reads it.
-
-## The file
-
-```python src/gradegate/config/dialects/flashcards.py
 """flashcards: questions, each with a text that the answer must hold."""
 
 from typing import Any
@@ -53,45 +45,3 @@ def read(source: Source) -> Suite:
 DIALECTS.register("flashcards")(
     Dialect("flashcards", "questions with a text that each answer must hold", recognises, read)
 )
-```
-
-- `recognises(content)` looks at the parsed content alone. It never raises, and recognises no file of another dialect.
-- `read(source)` returns a `Suite` (`core/suite.py`). A mistake goes into the suite with its line and cure, and reading goes on.
-- Texts are templates unless they are `Verbatim`.
-
-`planning/` checks types and options. `config/` has what dialects share.
-
-## The test
-
-Test a correct file, and one with mistakes. No content may end in a traceback.
-
-```python tests/config/dialects/test_flashcards.py
-from support.graded import mistakes
-
-CARDS = """\
-ask: echo
-flashcards:
-  Is Paris the capital of France?: Paris
-  "Is {{ 6 * 7 }} a number?": London
-"""
-
-
-def test_each_card_is_a_case_at_its_line(gate):
-    ran = gate(CARDS)
-    assert [(case["outcome"], case["output"]) for case in ran.cases] == [
-        ("pass", "Is Paris the capital of France?"),
-        ("fail", "Is {{ 6 * 7 }} a number?"),
-    ]
-    assert [grade["assertion"]["origin"]["line"] for grade in ran.grades] == [3, 4]
-    assert ran.code == 1
-
-
-def test_a_card_without_a_text_is_a_mistake_beside_all_others(gate):
-    text = mistakes(gate(CARDS.replace("Paris\n", "7\n").replace("London", "[a]")))
-    assert "promptfooconfig.yaml:3: the card `Is Paris the capital of France?` has no text" in text
-    assert "promptfooconfig.yaml:4: " in text
-```
-
-## The page
-
-A page in `docs/` names how a file is recognised, every key, and what is not supported. `README.md` links it.
