@@ -14,11 +14,11 @@ from gradegate.structs import FrozenStruct
 class Readings(FrozenStruct):
     """How many replies of graders had their verdict in which form, and how many had none."""
 
-    constrained: int = 0  # JSON that the provider enforced
-    alone: int = 0  # JSON, and nothing else
-    apart: int = 0  # JSON among other text
+    constrained: int = 0  # an object of a schema that the provider enforces
+    alone: int = 0  # an object and nothing else
+    apart: int = 0  # an object after other text
     last_line: int = 0
-    lines: int = 0
+    lines: int = 0  # every line
     asked_again: int = 0  # replies that were asked for once more
     unreadable: int = 0
 

@@ -504,14 +504,6 @@ def _selected_types(rule: Rule, answer: AnswerTerms, targets: Sequence[ModelTerm
     return types
 
 
-class _Likeness(NamedTuple):
-    """How alike two answers are. The first field in which two likenesses differ says which is greater."""
-
-    same_grades: int  # assertions that are equal
-    same_values: int  # assertions with the same type and value
-    has_same_name: bool
-
-
 def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
     """Take the answer with most of the same assertions out of ``spare``. None if there are no spare answers."""
     if not spare:
@@ -519,19 +511,15 @@ def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | N
     old_grades = set(old.grades)
     old_values = {(grade.type, grade.value) for grade in old.grades}
 
-    nearest = 0
-    most_alike = None
-    for number, new in enumerate(spare[:_MAX_CANDIDATES]):
+    def likeness(number: int) -> tuple[int, int, bool]:
+        """A sort key: equal assertions first, then those with equal type and value, then an equal name."""
+        new = spare[number]
+        same_grades = len(old_grades.intersection(new.grades))
         same_values = [grade for grade in new.grades if (grade.type, grade.value) in old_values]
-        likeness = _Likeness(
-            same_grades=len(old_grades.intersection(new.grades)),
-            same_values=len(same_values),
-            has_same_name=new.description == old.description,
-        )
-        if most_alike is None or likeness > most_alike:
-            nearest = number
-            most_alike = likeness
-    return spare.pop(nearest)
+        return same_grades, len(same_values), new.description == old.description
+
+    candidates = range(min(len(spare), _MAX_CANDIDATES))
+    return spare.pop(max(candidates, key=likeness))
 
 
 def _compare_test_terms(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
