@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
 from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
-from gradegate.planning.binding.unknown_types import foreign_types, spell_as_type
+from gradegate.planning.binding.unknown_types import foreign_types
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.vendors import Vendor
 
@@ -109,21 +110,13 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
-def from_deepeval() -> str:
-    """docs/from-others.md with the metrics that the table has: names with the same words share a row."""
-    head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
-    before, rest = (DOCS / "from-others.md").read_text().split(head, 1)
-    rows: dict[str, list[str]] = {}
-    for it in foreign_types():
-        if it.tool == "DeepEval":
-            rows.setdefault(
-                same
-                if it.cure == spell_as_type(it.name)
-                else resolve_option_names(it.cure, inputs=False),
-                [],
-            ).append(f"`{it.name}`")
-    made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
-    return before + head + made + rest[rest.index("\n\n") + 1 :]
+def deepeval_metrics() -> str:
+    """The metrics of DeepEval, each with what to write here, as a table that GitHub shows."""
+    metrics = [it for it in foreign_types() if it.tool == "DeepEval"]
+    rows = [
+        (it.name, resolve_option_names(it.cure, inputs=False).replace("`", "")) for it in metrics
+    ]
+    return csv_table(("DeepEval", "gradegate"), rows)
 
 
 def key_requests() -> str:
@@ -136,16 +129,22 @@ def key_requests() -> str:
     kinds: dict[Vendor, list[str]] = {}
     for name, build in PROVIDERS:
         kinds.setdefault(getattr(build, "vendor", Vendor()), []).append(name)
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(["kinds of providers", "variables with a key", "hosts and addresses", "requests"])
+    rows = []
     for vendor, names in sorted(kinds.items(), key=lambda item: item[1]):
         if vendor.keys:
             hosts = [*vendor.hosts, *vendor.addresses]
             if vendor.forms:
                 hosts.append("any region")
-            rows.writerow(map(", ".join, (names, vendor.keys, hosts, vendor.requests)))
-    return table.getvalue()
+            rows.append([", ".join(it) for it in (names, vendor.keys, hosts, vendor.requests)])
+    heads = ("kinds of providers", "variables with a key", "hosts and addresses", "requests")
+    return csv_table(heads, rows)
+
+
+def csv_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([heads, *rows])
+    return text.getvalue()
 
 
 def providers() -> str:
@@ -314,7 +313,7 @@ FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
-    DOCS / "from-others.md": from_deepeval,
+    DOCS / "deepeval-metrics.csv": deepeval_metrics,
     DOCS / "key-requests.csv": key_requests,
     DOCS / "providers.csv": providers,
     DOCS / "assertions" / "README.md": assertions,
