@@ -98,7 +98,7 @@ class ProviderBinder(FrozenStruct):
         )
         provider_options.check_options(spec, build)
 
-        contents: list[bytes] = []  # of the files that the provider reads
+        contents = []  # of the files that the provider reads
         uses: set[VariableUse] = set()
 
         def open_file(reference: str, origin: Origin) -> bytes:
