@@ -51,9 +51,9 @@ def with_labels(
     if context.settings.is_listing:
         groups = []  # nothing is graded
 
-    sample: list[tuple[Job, bool]] = []
-    agreements: list[float] = []
-    notes: list[Note] = []
+    sample = []
+    agreements = []
+    notes = []
     missing_keys = plan.missing_keys
     for group in groups:
         if group.file is None:
@@ -118,7 +118,7 @@ def _choose_file(
 
 def _labels_file_of_base(base: Base, suites: Sequence[SuiteFile]) -> LabelsFile | None:
     """The file of labels that the base has for the first of the suites that has one there."""
-    files: dict[str, LabelsFile | None] = {}
+    files = {}  # by config
     for policy in base.policies:
         for rule in policy.rules:
             files[rule.suite] = policy.labels
