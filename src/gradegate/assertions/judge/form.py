@@ -16,7 +16,8 @@ _TRUTHS = {
     **dict.fromkeys(("true", "yes", "y", "pass"), True),
     **dict.fromkeys(("false", "no", "n", "fail"), False),
 }
-_NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
+# A number as a text: `8`, `-0.5`, `.5`, `1e3`. Never `010`, which could be 10 or 0.10.
+_NUMBER = re.compile(r"[-+]?(?!0[0-9])(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
 class Form(FrozenStruct, Generic[T]):

@@ -1,6 +1,7 @@
 """The last line of a reply as a verdict: a value that a classic prompt asks for, such as ``Answer: C`` or ``8/10``.
 
-``WordLine``, ``ScoreLine`` and ``WordListLine`` are the kinds of last lines. A form declares one of them.
+A form declares one of three kinds: a word (``WordLine``), a score (``ScoreLine``), or a word for each of several items
+(``WordListLine``). ``LastLine.read`` is the rule that they share. A kind knows what its values look like in a line.
 """
 
 import re
@@ -11,13 +12,19 @@ from gradegate.assertions.judge import prose
 from gradegate.errors import Unreadable
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
+# Around the name of a label: `My final answer: C`, `**Answer:** C`, `The answer is C`.
 _BEFORE_LABEL = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
-_AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
-_SCORE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
+_AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}|\s+is\b:?"
+# A number, perhaps with the scale that it is on: `8`, `8.5/10`.
+_SCORE = re.compile(r"((?!0[0-9])[0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
 _SCORE_AT_END = re.compile(rf"(?<![\w.]){_SCORE.pattern}\Z")
-_OPTION = re.compile(r"\((\w+)\) \S")  # a line of a prompt that offers a choice
+# The begin of a line in a prompt that offers a choice: `(A) It is a subset`.
+_OPTION = re.compile(r"\((\w+)\) \S")
 _BETWEEN_WORDS = re.compile(r"[.,;\s]+")
-_MAX_LINE = 4000  # characters of a line that is searched for a value
+_WORD = re.compile(r"[^\W_]+")
+_OPENING_BRACKET = re.compile(r"[(\[]")
+_CLOSING_BRACKET = re.compile(r"[)\]]")
+_MAX_END = 4000  # characters at the end of a line that are searched for a value
 
 
 class LastLine(FrozenStruct):
@@ -88,38 +95,57 @@ class LastLine(FrozenStruct):
 
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line says another value, or has a label with a single word that is not a value."""
-        visible_line = prose.visible_text(line)
-        other_value = self._find_value_in_prose(visible_line)
-        if other_value is not None:
-            return bool(other_value != value)
-        bare_line, _ = prose.split_list_mark(visible_line.lstrip("#> "))
-        has_label, rest = self._split_label(prose.without_end(bare_line))
-        return has_label and len(rest.split()) == 1
+        line = prose.visible_text(line)
+        line_without_mark, _ = prose.split_list_mark(line.lstrip("#> "))
+        said_values = [
+            self._find_value_in_prose(line),
+            self._find_value_before_reason(line),
+            self._find_value_before_reason(line_without_mark),
+        ]
+        if any(said_value not in (None, value) for said_value in said_values):
+            return True
+        if value in said_values:
+            return False
+        label, text = self._split_label(prose.without_end(line_without_mark))
+        return bool(label) and len(text.split()) == 1
 
-    def _split_label(self, line: str) -> tuple[bool, str]:
-        """Whether a line begins with a label, and the text after the label, without the signs around that text."""
-        if len(line) > _MAX_LINE:
-            return False, ""
+    def _split_label(self, line: str) -> tuple[str, str]:
+        """Split a line into its label, such as ``Answer:``, and the text after it. The label is empty if there is none.
+
+        The text comes without the signs around it.
+        """
         line = line.strip().lstrip(prose.WRAPPING)
         names = "|".join(map(re.escape, self.labels))
-        pattern = rf"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL}|\s+is\b:?)"
-        label = re.match(pattern, line, re.IGNORECASE)
-        if label is None:
-            return False, prose.unwrap(line)
-        return True, prose.unwrap(line[label.end() :])
+        label = re.match(f"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL})", line, re.IGNORECASE)
+        end = label.end() if label else 0
+        return line[:end], prose.unwrap(line[end:])
+
+    def _find_value_in_prose(self, line: str) -> Any:
+        """The value that a line before the last one is, or ends in. None if the line says no value."""
+        value = self._find_value(line)
+        return self._find_value_at_end(line) if value is None else value
+
+    def _find_value_before_reason(self, line: str) -> Any:
+        """The value that a line states, perhaps with a reason after it: ``Answer: D because it differs``, ``N (final)``.
+
+        None if the line does not begin like the declared last line.
+        """
+        label, text = self._split_label(line)
+        if label:
+            return self._find_value_at_start(text, label)
+        return self._find_value(_without_remark(line))
 
     def _find_value(self, line: str) -> Any:
         """The value that is the whole line, with or without a label. None if the line is no value."""
         raise NotImplementedError
 
+    def _find_value_at_start(self, text: str, label: str) -> Any:
+        """The value that the text after a label begins with. None if there is no value."""
+        raise NotImplementedError
+
     def _find_value_at_end(self, line: str) -> Any:
         """The value that is the last word or number of a line, whatever signs stand around it. None if there is no value."""
         raise NotImplementedError
-
-    def _find_value_in_prose(self, line: str) -> Any:
-        """The value that a line before the last one says. None if the line says no value."""
-        value = self._find_value(line)
-        return self._find_value_at_end(line) if value is None else value
 
     def _make_object(self, value: Any, reason: str) -> JsonObject:
         """The object that the reply stands for."""
@@ -181,15 +207,38 @@ class WordLine(LastLine):
                 return self._meaning(word)
         return None
 
+    def _find_value_before_reason(self, line: str) -> Any:
+        # A line may repeat an option of the prompt in other signs: `D) It differs`, `**(D) It differs**`.
+        if self.options:
+            line_words = _only_words(line)
+            for option, word in self.options.items():
+                if line_words.startswith(_only_words(option)):
+                    return self._meaning(word)
+        return super()._find_value_before_reason(line)
+
+    def _find_value_at_start(self, text: str, label: str) -> Any:
+        lower_text = text.lower()
+        for word in self._longest_first():
+            bare_word = prose.unwrap(word).lower()
+            sign_after = lower_text.removeprefix(bare_word)[:1]
+            if lower_text.startswith(bare_word) and not sign_after.isalnum():
+                # As in `echo_pattern`: "the answer is a city".
+                is_article = len(word) == 1 and label.lower().endswith("is") and text[0].islower()
+                return None if is_article else self._meaning(word)
+        return None
+
     def _find_value_at_end(self, line: str) -> Any:
         text = _text_to_last_word(line)
-        for word in sorted(self.words, key=len, reverse=True):
+        for word in self._longest_first():
             bare_word = prose.unwrap(word).lower()
             if text.endswith(bare_word):
                 sign_before = text.removesuffix(bare_word)[-1:]
                 if not sign_before.isalnum():
                     return self._meaning(word)
         return None
+
+    def _longest_first(self) -> list[str]:
+        return sorted(self.words, key=len, reverse=True)
 
     def _meaning(self, word: str) -> str:
         return self.meanings.get(word, word)
@@ -216,13 +265,17 @@ class WordListLine(WordLine, kw_only=True):
         return super().read(text)
 
     def _find_value(self, line: str) -> Any:
-        has_label, text = self._split_label(line)
+        label, text = self._split_label(line)
         words = _BETWEEN_WORDS.split(text.lower())
-        return words if has_label and self._has_value_for_each_item(words) else None
+        return words if label and self._has_value_for_each_item(words) else None
 
     def _find_value_in_prose(self, line: str) -> Any:
         # An option of the prompt is one word, so a line that repeats an option is another value.
         return self.options.get(_as_option(line)) or self._find_value(line)
+
+    def _find_value_at_start(self, text: str, label: str) -> Any:
+        words = _BETWEEN_WORDS.split(text.lower())[: self.count]
+        return words if self._has_value_for_each_item(words) else None
 
     def _has_end(self, lines: Sequence[str]) -> bool:
         return bool(super()._has_end(lines) or self._words_of_line(lines[-1]))
@@ -272,15 +325,17 @@ class ScoreLine(LastLine, kw_only=True):
         return rf"{self._label_pattern()}{after_label}|{number}\s?/\s?{self.highest}(?![^\W_])"
 
     def _find_value(self, line: str) -> Any:
-        has_label, text = self._split_label(line)
+        label, text = self._split_label(line)
         score = _SCORE.fullmatch(text)
-        if score is None:
+        if score is None or not (label or score[2]):
             return None
-        number, scale = score.groups()
-        is_share = scale == str(self.highest)
-        if not is_share and (scale or not has_label):
+        return self._value_on_scale(score)
+
+    def _find_value_at_start(self, text: str, label: str) -> Any:
+        score = _SCORE.match(text)
+        if score is None or text[score.end() :][:1].isalnum():
             return None
-        return float(number) if float(number) <= self.highest else None
+        return self._value_on_scale(score)
 
     def _find_value_at_end(self, line: str) -> Any:
         score = _SCORE_AT_END.search(_text_to_last_word(line))
@@ -293,13 +348,36 @@ class ScoreLine(LastLine, kw_only=True):
             number = scale
         return float(number) if float(number) <= self.highest else None
 
+    def _value_on_scale(self, score: re.Match[str]) -> float | None:
+        """The number of a score. None if the score has another scale, or if the number is too high."""
+        number, scale = score.groups()
+        if scale not in (None, str(self.highest)) or float(number) > self.highest:
+            return None
+        return float(number)
+
 
 def _text_to_last_word(line: str) -> str:
     """A line in lower case up to the end of the last word or number: without the signs after it."""
     end = len(line)
     while end and not line[end - 1].isalnum():
         end -= 1
-    return line[max(0, end - _MAX_LINE) : end].lower()
+    return line[max(0, end - _MAX_END) : end].lower()
+
+
+def _without_remark(line: str) -> str:
+    """A line without the remark in brackets that it ends with: ``N (final)`` becomes ``N``."""
+    statement, *remark = _OPENING_BRACKET.split(line.lstrip(prose.WRAPPING), maxsplit=1)
+    if remark:
+        _, *rest = _CLOSING_BRACKET.split(remark[0], maxsplit=1)
+        if not any(map(prose.has_words, rest)):
+            return statement
+    return line
+
+
+def _only_words(line: str) -> str:
+    """The words of a line in lower case, each with a blank after it."""
+    words = _WORD.findall(prose.visible_text(line).lower())
+    return "".join(f"{word} " for word in words)
 
 
 def _as_option(line: str) -> str:

@@ -157,7 +157,11 @@ _START = "<|start|>assistant"
 _WHOLE_CHANNEL = re.compile(r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL)
 _END_OF_FINAL = ("<|return|>", "<|end|>")
 _END_TOKENS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")  # of chat templates
-_FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?\s*(.*?)\s*\1", re.DOTALL | re.IGNORECASE)
+# A fence with its content. What stands on the opening line is content only if it is an object, or if there is no other line.
+_FENCE = re.compile(
+    r"(`{3,}|~{3,})(?:(?:json|text)?[ \t]*(?=[\n{])|(?=[^\n]*\Z))\s*(.*?)\s*\1",
+    re.DOTALL | re.IGNORECASE,
+)
 _ELEMENT = re.compile(
     r"<(answer|verdict|result|output|final|json)>(.*)</\1>", re.DOTALL | re.IGNORECASE
 )
