@@ -119,7 +119,18 @@ class Judge(Struct, frozen=True):
         ``prompt`` names our default prompt, and ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
         the built-in variables. They win over the test's. Raises ProviderError, and NoVerdict after ``grader_retries`` more tries.
         """
-        request = self._make_request(prompt, form, step, options or {}, images, variables)
+        model = self.models["text"]
+        *earlier_messages, last_message = self.messages(prompt, step, variables)
+        last_message = replace(last_message, images=(*last_message.images, *images))
+
+        # A prompt of the user may ask for another form. If the endpoint enforces the schema, the schema decides.
+        asks_by_schema = step not in self.rubric.steps or model.structured == "enforced"
+        request = Request(
+            (*earlier_messages, last_message),
+            form.schema if asks_by_schema else None,
+            options or {},
+            max_tokens=model.reply_tokens,
+        )
         replies: list[Reply] = []
         problems: list[Unreadable] = []  # of the replies that are not cut off
 
@@ -246,29 +257,6 @@ class Judge(Struct, frozen=True):
             return rubric.fill_prompt(user_prompt, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
-
-    def _make_request(
-        self,
-        prompt: str,
-        form: Form[T],
-        step: str,
-        options: JsonObject,
-        images: tuple[str, ...],
-        variables: Variables,
-    ) -> Request:
-        """The first request for an answer. ``images`` go to its last message. Raises NoVerdict."""
-        model = self.models["text"]
-        *earlier_messages, last_message = self.messages(prompt, step, variables)
-        last_message = replace(last_message, images=(*last_message.images, *images))
-
-        # A prompt of the user may ask for another form. If the endpoint enforces the schema, the schema decides.
-        asks_by_schema = step not in self.rubric.steps or model.structured == "enforced"
-        return Request(
-            (*earlier_messages, last_message),
-            form.schema if asks_by_schema else None,
-            options,
-            max_tokens=model.reply_tokens,
-        )
 
     def _complete(self, request: Request, *, is_reask: bool) -> tuple[Reply, ProviderCall]:
         """Send a request to the text model. Raises ProviderError if the model refuses, or gives half a reply."""

@@ -120,6 +120,12 @@ class LastLine(FrozenStruct):
         end = label.end() if label else 0
         return line[:end], prose.unwrap(line[end:])
 
+    def _find_value(self, line: str) -> Any:
+        """The value that is the whole line, with or without a label. None if the line is no value."""
+        label, text = self._split_label(line)
+        value, rest = self._split_value(text, label)
+        return None if rest else value
+
     def _find_value_in_prose(self, line: str) -> Any:
         """The value that a line before the last one is, or ends in. None if the line says no value."""
         value = self._find_value(line)
@@ -131,16 +137,16 @@ class LastLine(FrozenStruct):
         None if the line does not begin like the declared last line.
         """
         label, text = self._split_label(line)
-        if label:
-            return self._find_value_at_start(text, label)
-        return self._find_value(_without_remark(line))
+        if not label:
+            return self._find_value(_without_remark(line))
+        value, _ = self._split_value(text, label)
+        return value
 
-    def _find_value(self, line: str) -> Any:
-        """The value that is the whole line, with or without a label. None if the line is no value."""
-        raise NotImplementedError
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
+        """Split the text after a label into the value that it begins with, and the rest. The value is None if there is none.
 
-    def _find_value_at_start(self, text: str, label: str) -> Any:
-        """The value that the text after a label begins with. None if there is no value."""
+        ``label`` is empty if the text is a line without a label.
+        """
         raise NotImplementedError
 
     def _find_value_at_end(self, line: str) -> Any:
@@ -199,13 +205,7 @@ class WordLine(LastLine):
 
     def _find_value(self, line: str) -> Any:
         option = self.options.get(_as_option(line))
-        if option is not None:
-            return self._meaning(option)
-        _, text = self._split_label(line)
-        for word in self.words:
-            if prose.unwrap(word).lower() == text.lower():
-                return self._meaning(word)
-        return None
+        return super()._find_value(line) if option is None else self._meaning(option)
 
     def _find_value_before_reason(self, line: str) -> Any:
         # A line may repeat an option of the prompt in other signs: `D) It differs`, `**(D) It differs**`.
@@ -216,16 +216,18 @@ class WordLine(LastLine):
                     return self._meaning(word)
         return super()._find_value_before_reason(line)
 
-    def _find_value_at_start(self, text: str, label: str) -> Any:
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
         lower_text = text.lower()
         for word in self._longest_first():
             bare_word = prose.unwrap(word).lower()
-            sign_after = lower_text.removeprefix(bare_word)[:1]
-            if lower_text.startswith(bare_word) and not sign_after.isalnum():
-                # As in `echo_pattern`: "the answer is a city".
-                is_article = len(word) == 1 and label.lower().endswith("is") and text[0].islower()
-                return None if is_article else self._meaning(word)
-        return None
+            rest = lower_text.removeprefix(bare_word)
+            if not lower_text.startswith(bare_word) or rest[:1].isalnum():
+                continue
+            # As in `echo_pattern`: "the answer is a city".
+            is_article = len(word) == 1 and label.lower().endswith("is") and text[:1].islower()
+            if not (rest and is_article):
+                return self._meaning(word), rest
+        return None, text
 
     def _find_value_at_end(self, line: str) -> Any:
         text = _text_to_last_word(line)
@@ -265,17 +267,19 @@ class WordListLine(WordLine, kw_only=True):
         return super().read(text)
 
     def _find_value(self, line: str) -> Any:
-        label, text = self._split_label(line)
-        words = _BETWEEN_WORDS.split(text.lower())
-        return words if label and self._has_value_for_each_item(words) else None
+        # The last line of a list never repeats an option of the prompt.
+        return super(WordLine, self)._find_value(line)
 
     def _find_value_in_prose(self, line: str) -> Any:
         # An option of the prompt is one word, so a line that repeats an option is another value.
         return self.options.get(_as_option(line)) or self._find_value(line)
 
-    def _find_value_at_start(self, text: str, label: str) -> Any:
-        words = _BETWEEN_WORDS.split(text.lower())[: self.count]
-        return words if self._has_value_for_each_item(words) else None
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
+        words = _BETWEEN_WORDS.split(text.lower())
+        value = words[: self.count]
+        if not label or not self._has_value_for_each_item(value):
+            return None, text
+        return value, words[self.count :]
 
     def _has_end(self, lines: Sequence[str]) -> bool:
         return bool(super()._has_end(lines) or self._words_of_line(lines[-1]))
@@ -324,18 +328,17 @@ class ScoreLine(LastLine, kw_only=True):
         number = r"(?<![^\W_])(?<![/.])[0-9]{1,3}(?:\.[0-9]{1,9})?"
         return rf"{self._label_pattern()}{after_label}|{number}\s?/\s?{self.highest}(?![^\W_])"
 
-    def _find_value(self, line: str) -> Any:
-        label, text = self._split_label(line)
-        score = _SCORE.fullmatch(text)
-        if score is None or not (label or score[2]):
-            return None
-        return self._value_on_scale(score)
-
-    def _find_value_at_start(self, text: str, label: str) -> Any:
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
         score = _SCORE.match(text)
-        if score is None or text[score.end() :][:1].isalnum():
-            return None
-        return self._value_on_scale(score)
+        if score is None:
+            return None, text
+        number, scale = score.groups()
+        rest = text[score.end() :]
+        # A number without a label or a scale could be any number.
+        is_score = scale == str(self.highest) or (label and scale is None)
+        if not is_score or rest[:1].isalnum() or float(number) > self.highest:
+            return None, text
+        return float(number), rest
 
     def _find_value_at_end(self, line: str) -> Any:
         score = _SCORE_AT_END.search(_text_to_last_word(line))
@@ -347,13 +350,6 @@ class ScoreLine(LastLine, kw_only=True):
         if scale and scale != str(self.highest):
             number = scale
         return float(number) if float(number) <= self.highest else None
-
-    def _value_on_scale(self, score: re.Match[str]) -> float | None:
-        """The number of a score. None if the score has another scale, or if the number is too high."""
-        number, scale = score.groups()
-        if scale not in (None, str(self.highest)) or float(number) > self.highest:
-            return None
-        return float(number)
 
 
 def _text_to_last_word(line: str) -> str:
