@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.assertions import closedqa, factuality
 from gradegate.assertions.judge import reply as reading
-from gradegate.assertions.judge.reply import NEUTRAL, OF_PROGRAMS, NeutralKeys
+from gradegate.assertions.judge.neutral_keys import NEUTRAL, OF_PROGRAMS, NeutralKeys
 from gradegate.errors import Unreadable
 from support.readers import FORMS, read, way
 

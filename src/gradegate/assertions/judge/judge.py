@@ -11,12 +11,10 @@ from msgspec import Struct, field
 
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.prose import is_reasoning
+from gradegate.assertions.judge.neutral_keys import NEUTRAL, OF_PROGRAMS, NeutralKeys
+from gradegate.assertions.judge.peeling import is_reasoning
 from gradegate.assertions.judge.reply import (
-    NEUTRAL,
-    OF_PROGRAMS,
     Circumstances,
-    NeutralKeys,
     Reading,
     ReplyForm,
     read_constrained_reply,
