@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, list_schema, object_schema
 from gradegate.assertions.judge.last_line import WordListLine
-from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import ContextEvaluator, verdict_from_parts
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units

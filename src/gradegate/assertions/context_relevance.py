@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, object_schema
 from gradegate.assertions.judge.lines import parse_quotations
-from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import Context, ContextEvaluator
 from gradegate.assertions.metrics.quotations import QuotationFinder

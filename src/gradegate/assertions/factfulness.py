@@ -25,8 +25,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import form, prose, verdict_forms
-from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import list_schema, object_schema
+from gradegate.assertions.judge.form import Form, Object, list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
 from gradegate.assertions.metrics.conversation import shorten
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units

@@ -19,8 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import object_schema
+from gradegate.assertions.judge.form import Form, Object, object_schema
 from gradegate.security.redaction import excerpt
 
 _BOOLEAN = {"type": "boolean"}

@@ -17,9 +17,8 @@ from gradegate.assertions.grading.evaluator import (
     verdicts_for_best,
 )
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, object_schema
 from gradegate.assertions.judge.last_line import WordLine
-from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
 from gradegate.structs import replace

@@ -9,10 +9,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, list_schema, object_schema
 from gradegate.assertions.judge.last_line import LastLine, WordLine
 from gradegate.assertions.judge.lines import parse_items
-from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt

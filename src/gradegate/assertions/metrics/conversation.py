@@ -24,8 +24,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
 )
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.rubric import object_schema
+from gradegate.assertions.judge.form import Form, object_schema
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
