@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Requirements, Transcript
 from gradegate.core.conversation import Turn
@@ -39,11 +39,11 @@ class CallsEvaluator(Evaluator):
 
 
 class Step(FrozenStruct):
-    """One call. A pattern may match any of ``names``."""
+    """One call, as a step of a trajectory."""
 
-    kind: str
-    name: str
-    names: tuple[str, ...]
+    kind: Literal["tool", "command"]
+    name: str  # of the tool, or the command line
+    names: tuple[str, ...]  # a pattern may match any of them
     arguments: Any  # the JSON value, or the text if the text is not JSON
     parse_error: str = ""  # why the arguments are a text
 
