@@ -7,11 +7,13 @@ conversation is one task, as in AgentGoalAccuracyWithReference of Ragas
 (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/). Ragas scores 1 or 0, as ``strict_mode`` does.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
+from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.conversation import (
     Measurement,
     Metric,
@@ -57,13 +59,8 @@ class GoalAccuracy(Metric):
         tasks = self._split_tasks(transcript)
         aspects = ["goal", "way"] if self.way else ["goal"]
         judge = judge.with_graded(judge.graded, *(format_turns(task.turns) for task in tasks))
+        marks = _ask_marks(tasks, aspects, judge)
 
-        def ask_mark(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
-            task, aspect = question
-            work = turns_as_variables("work", task.turns)
-            return judge.ask(_PROMPTS[aspect], _MARK_FORM, step=aspect, goal=task.goal, **work)
-
-        marks = ask_distinct(judge, product(tasks, aspects), ask_mark)
         rows = []
         findings = []
         imperfect_turns: dict[int, None] = {}  # each once, in order
@@ -96,3 +93,16 @@ class GoalAccuracy(Metric):
             requests = [turn.content for _, turn in exchange if turn.role == "user"]
             tasks.append(_Task("\n\n".join(requests), exchange))
         return tasks
+
+
+def _ask_marks(
+    tasks: Sequence[_Task], aspects: Sequence[str], judge: Judge
+) -> dict[tuple[_Task, str], Judgement[float]]:
+    """The mark of each task for each aspect, "goal" or "way", from 0 to ``BEST``."""
+
+    def ask_mark(question: tuple[_Task, str]) -> Judgement[float]:
+        task, aspect = question
+        work = turns_as_variables("work", task.turns)
+        return judge.ask(_PROMPTS[aspect], _MARK_FORM, step=aspect, goal=task.goal, **work)
+
+    return ask_distinct(judge, product(tasks, aspects), ask_mark)

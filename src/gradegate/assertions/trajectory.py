@@ -98,9 +98,13 @@ _Used = Annotated[
 
 def _verdict(passed: bool, reason: str, called_steps: Sequence[Step]) -> Verdict:
     """A verdict with the steps that the answer took."""
-    names = ", ".join(str(step) for step in called_steps) or "none"
-    evidence = [{"step": str(step), "arguments": step.arguments} for step in called_steps]
-    return pass_or_fail(passed, f"{reason}; called: {names}", steps=evidence)
+    names = []
+    evidence = []
+    for step in called_steps:
+        names.append(str(step))
+        evidence.append({"step": str(step), "arguments": step.arguments})
+    called = ", ".join(names) or "none"
+    return pass_or_fail(passed, f"{reason}; called: {called}", steps=evidence)
 
 
 @assertion("trajectory:tool-used")

@@ -129,6 +129,7 @@ class Judge(Struct, frozen=True):
             options or {},
             max_tokens=model.reply_tokens,
         )
+
         replies: list[Reply] = []
         problems: list[Unreadable] = []  # of the replies that are not cut off
 

@@ -15,15 +15,19 @@ from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 # Around the name of a label: `My final answer: C`, `**Answer:** C`, `The answer is C`.
 _BEFORE_LABEL = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}|\s+is\b:?"
+# The same inside another text. After `is`, a single letter is a value only as a capital: "the answer is a city".
+_SIGN_AFTER_LABEL = r"(?=[\W_]*?[:=?：])"
+_IS_AFTER_LABEL = r"[\W_]*?\sis\b(?![\W_]*(?-i:[a-z])(?![^\W_]))"
 # A number, perhaps with the scale that it is on: `8`, `8.5/10`.
-_SCORE = re.compile(r"((?!0[0-9])[0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
-_SCORE_AT_END = re.compile(rf"(?<![\w.]){_SCORE.pattern}\Z")
+_NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?"
+_SCORE = re.compile(rf"(?!0[0-9]){_NUMBER}")  # not `08/10`
+_SCORE_AT_END = re.compile(rf"(?<![\w.]){_NUMBER}\Z")
 # The begin of a line in a prompt that offers a choice: `(A) It is a subset`.
 _OPTION = re.compile(r"\((\w+)\) \S")
 _BETWEEN_WORDS = re.compile(r"[.,;\s]+")
 _WORD = re.compile(r"[^\W_]+")
-_OPENING_BRACKET = re.compile(r"[(\[]")
-_CLOSING_BRACKET = re.compile(r"[)\]]")
+# A line with a remark in brackets at its end: `N (final)`
+_WITH_REMARK = re.compile(r"([^(\[]*+)[(\[][^)\]]*+[)\]]?+[\W_]*+")
 _MAX_END = 4000  # characters at the end of a line that are searched for a value
 
 
@@ -116,9 +120,10 @@ class LastLine(FrozenStruct):
         """
         line = line.strip().lstrip(prose.WRAPPING)
         names = "|".join(map(re.escape, self.labels))
-        label = re.match(f"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL})", line, re.IGNORECASE)
-        end = label.end() if label else 0
-        return line[:end], prose.unwrap(line[end:])
+        pattern = f"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL})"
+        match = re.match(pattern, line, re.IGNORECASE)
+        label = match[0] if match else ""
+        return label, prose.unwrap(line.removeprefix(label))
 
     def _find_value(self, line: str) -> Any:
         """The value that is the whole line, with or without a label. None if the line is no value."""
@@ -158,9 +163,9 @@ class LastLine(FrozenStruct):
         return {self.key: value, "reason": reason}
 
     def _label_pattern(self) -> str:
-        """A pattern that finds a label inside a text."""
+        """A pattern that finds a label inside a text, up to the place where its value begins."""
         names = "|".join(map(re.escape, self.labels))
-        return rf"(?<![^\W_])(?:{names})"
+        return rf"(?<![^\W_])(?:{names})(?:{_SIGN_AFTER_LABEL}|{_IS_AFTER_LABEL})[\W_]*+"
 
 
 class WordLine(LastLine):
@@ -179,19 +184,8 @@ class WordLine(LastLine):
         return "one of the allowed words"
 
     def echo_pattern(self) -> str:
-        words = []
-        words_after_is = []
-        for word in self.words:
-            words.append(re.escape(word))
-            # After `is`, a single letter is a value only as a capital: "the answer is a city".
-            is_letter = len(word) <= 1
-            words_after_is.append(
-                f"(?-i:{re.escape(word.upper())})" if is_letter else re.escape(word)
-            )
-
-        after_sign = rf"(?=[\W_]*?[:=?：])[\W_]*+(?:{'|'.join(words)})"
-        after_is = rf"[\W_]*?\sis\b[\W_]*+(?:{'|'.join(words_after_is)})"
-        return rf"{self._label_pattern()}(?:{after_sign}|{after_is})(?![^\W_])"
+        words = "|".join(map(re.escape, self.words))
+        return rf"{self._label_pattern()}(?:{words})(?![^\W_])"
 
     def with_options_from(self, prompts: Iterable[str]) -> Self:
         options = {}
@@ -223,7 +217,7 @@ class WordLine(LastLine):
             rest = lower_text.removeprefix(bare_word)
             if not lower_text.startswith(bare_word) or rest[:1].isalnum():
                 continue
-            # As in `echo_pattern`: "the answer is a city".
+            # As in `_IS_AFTER_LABEL`: "the answer is a city".
             is_article = len(word) == 1 and label.lower().endswith("is") and text[:1].islower()
             if not (rest and is_article):
                 return self._meaning(word), rest
@@ -324,9 +318,8 @@ class ScoreLine(LastLine, kw_only=True):
         return f"a number from 0 to {self.highest} behind a label, or as n/{self.highest}"
 
     def echo_pattern(self) -> str:
-        after_label = r"(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]"
         number = r"(?<![^\W_])(?<![/.])[0-9]{1,3}(?:\.[0-9]{1,9})?"
-        return rf"{self._label_pattern()}{after_label}|{number}\s?/\s?{self.highest}(?![^\W_])"
+        return rf"{self._label_pattern()}[0-9]|{number}\s?/\s?{self.highest}(?![^\W_])"
 
     def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
         score = _SCORE.match(text)
@@ -361,13 +354,9 @@ def _text_to_last_word(line: str) -> str:
 
 
 def _without_remark(line: str) -> str:
-    """A line without the remark in brackets that it ends with: ``N (final)`` becomes ``N``."""
-    statement, *remark = _OPENING_BRACKET.split(line.lstrip(prose.WRAPPING), maxsplit=1)
-    if remark:
-        _, *rest = _CLOSING_BRACKET.split(remark[0], maxsplit=1)
-        if not any(map(prose.has_words, rest)):
-            return statement
-    return line
+    """A line without the remark in brackets that it ends with."""
+    with_remark = _WITH_REMARK.fullmatch(line.lstrip(prose.WRAPPING))
+    return with_remark[1] if with_remark else line
 
 
 def _only_words(line: str) -> str:

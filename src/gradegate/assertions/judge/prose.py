@@ -51,7 +51,9 @@ def has_paired_signs(line: str) -> bool:
     """Whether emphasis, quotes and brackets of a line are in pairs. False for a line of an indented block."""
     if line.startswith(("    ", "\t")):
         return False
-    counts = (line.count("*"), line.count("_"), line.count("`"), sum(map(line.count, _QUOTES)))
+    # Quotes of several kinds may pair: `“C"`.
+    quote_count = sum(map(line.count, _QUOTES))
+    counts = (*map(line.count, "*_`"), quote_count)
     if any(count % 2 for count in counts):
         return False
     return line.count("(") == line.count(")") and line.count("[") == line.count("]")

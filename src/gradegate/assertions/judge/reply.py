@@ -185,10 +185,12 @@ def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _Fou
 def _object_of_texts(text: str, form: Form[T], key: str) -> Object:
     """The object that a JSON list of texts stands for. Raises Unreadable."""
     texts = _parse_lenient(text)
+    # A question for one text may be answered by a list of one text, which is then as good as a line.
     wants_one_text = form.schema["properties"][key]["type"] == "string"
-    is_one_text = isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str)
-    if form.read_lines and wants_one_text and is_one_text:
-        return form.read_lines(texts[0])
+    if form.read_lines and wants_one_text and isinstance(texts, list) and len(texts) == 1:
+        [only_text] = texts
+        if isinstance(only_text, str):
+            return form.read_lines(only_text)
     return {key: texts}
 
 

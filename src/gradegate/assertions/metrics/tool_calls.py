@@ -171,10 +171,14 @@ def resolve_tool(name: str, transcript: Transcript) -> str:
 
 def name_and_arguments(call: JsonObject) -> tuple[str, str]:
     """The name of a call, and its arguments as text. Both are empty if the value is not a call."""
-    function = call.get("function") if isinstance(call, Mapping) else None
+    function = None
+    if isinstance(call, Mapping):
+        function = call.get("function")
     if not isinstance(function, Mapping):
         return "", ""
-    return str(function.get("name") or ""), str(function.get("arguments") or "")
+    name = function.get("name") or ""
+    arguments = function.get("arguments") or ""
+    return str(name), str(arguments)
 
 
 def parse_arguments(name: str, text: str) -> Any:
