@@ -6,6 +6,7 @@ A form declares one of three kinds: a word (``WordLine``), a score (``ScoreLine`
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Self
 
 from gradegate.assertions.judge import prose
@@ -101,11 +102,9 @@ class LastLine(FrozenStruct):
         """Whether a line says another value, or has a label with a single word that is not a value."""
         line = prose.visible_text(line)
         line_without_mark, _ = prose.split_list_mark(line.lstrip("#> "))
-        said_values = [
-            self._find_value_in_prose(line),
-            self._find_value_before_reason(line),
-            self._find_value_before_reason(line_without_mark),
-        ]
+        said_values = [self._find_value_in_prose(line)]
+        # The mark of a list may be the begin of an option, such as `(A)`.
+        said_values += map(self._find_value_before_reason, {line, line_without_mark})
         if any(said_value not in (None, value) for said_value in said_values):
             return True
         if value in said_values:
@@ -119,9 +118,7 @@ class LastLine(FrozenStruct):
         The text comes without the signs around it.
         """
         line = line.strip().lstrip(prose.WRAPPING)
-        names = "|".join(map(re.escape, self.labels))
-        pattern = f"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL})"
-        match = re.match(pattern, line, re.IGNORECASE)
+        match = _label_at_start(self.labels).match(line)
         label = match[0] if match else ""
         return label, prose.unwrap(line.removeprefix(label))
 
@@ -142,10 +139,11 @@ class LastLine(FrozenStruct):
         None if the line does not begin like the declared last line.
         """
         label, text = self._split_label(line)
-        if not label:
-            return self._find_value(_without_remark(line))
-        value, _ = self._split_value(text, label)
-        return value
+        if label:
+            value, _ = self._split_value(text, label)
+            return value
+        with_remark = _WITH_REMARK.fullmatch(line.lstrip(prose.WRAPPING))
+        return self._find_value(with_remark[1]) if with_remark else None
 
     def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
         """Split the text after a label into the value that it begins with, and the rest. The value is None if there is none.
@@ -345,18 +343,20 @@ class ScoreLine(LastLine, kw_only=True):
         return float(number) if float(number) <= self.highest else None
 
 
+@cache
+def _label_at_start(names: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern for a label with one of these names, up to the place where its value begins."""
+    any_name = "|".join(map(re.escape, names))
+    pattern = f"{_BEFORE_LABEL}(?:{any_name})(?:{_AFTER_LABEL})"
+    return re.compile(pattern, re.IGNORECASE)
+
+
 def _text_to_last_word(line: str) -> str:
     """A line in lower case up to the end of the last word or number: without the signs after it."""
     end = len(line)
     while end and not line[end - 1].isalnum():
         end -= 1
     return line[max(0, end - _MAX_END) : end].lower()
-
-
-def _without_remark(line: str) -> str:
-    """A line without the remark in brackets that it ends with."""
-    with_remark = _WITH_REMARK.fullmatch(line.lstrip(prose.WRAPPING))
-    return with_remark[1] if with_remark else line
 
 
 def _only_words(line: str) -> str:
