@@ -152,6 +152,7 @@ class TurnFaithfulness(FaithfulnessMetric):
         return self._make_measurement(results, self._make_notes(transcript, windows))
 
     def _make_window(self, window: Window) -> _JudgedWindow:
+        """Find the judged turns of a window, and what the grader sees of the window."""
         turns = window_turns(window)
         judged_turns = window[-1] if self.overlap == "last" else turns
         first = judged_turns[0].number
@@ -177,6 +178,7 @@ class TurnFaithfulness(FaithfulnessMetric):
         return _JudgedWindow(tuple(dict.fromkeys(documents)), judged_turns, source)
 
     def _uses_documents(self, turn: Turn) -> bool:
+        """Whether the documents of a turn count. Those on a message of the user count only with ``overlap: last``."""
         return turn.role == "assistant" or self.overlap == "last"
 
     def _make_measurement(
@@ -213,14 +215,15 @@ class TurnFaithfulness(FaithfulnessMetric):
             f"{perfect_count} of {len(results)} {unit} hold in full",
             tuple(findings),
             notes,
-            {"contradicted": contradicted, "ambiguous": ambiguous, "windows": windows},
-            tuple(steps),
-            tuple(failed_turns),
+            evidence={"contradicted": contradicted, "ambiguous": ambiguous, "windows": windows},
+            steps=tuple(steps),
+            turns=tuple(failed_turns),
         )
 
     def _make_notes(
         self, transcript: Transcript, windows: Sequence[_JudgedWindow]
     ) -> tuple[str, ...]:
+        """Sentences about turns that were judged without documents, or not at all."""
         notes = [self._note_on_user_documents(transcript.turns)]
         spans = ", ".join(window.span for window in windows if not window.documents)
         if spans:

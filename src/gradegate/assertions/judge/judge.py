@@ -252,7 +252,7 @@ class Judge(Struct, frozen=True):
         user_prompt = self.rubric.steps.get(step)
         try:
             if user_prompt is None:
-                return rubric.fill_prompt(rubric.default_prompt(prompt), available, ours=True)
+                return rubric.fill_default_prompt(prompt, available)
             return rubric.fill_prompt(user_prompt, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e

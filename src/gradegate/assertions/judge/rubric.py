@@ -60,16 +60,19 @@ def built_in_variables() -> frozenset[str]:
     return frozenset(variables)
 
 
-def fill_prompt(
-    template: Template, variables: Variables, ours: bool = False
-) -> tuple[Message, ...]:
-    """Fill in the variables of messages. ``ours`` says that they are a ``default_prompt``. Raises TemplateError."""
+def fill_default_prompt(name: str, variables: Variables) -> tuple[Message, ...]:
+    """Fill in the variables of our prompt with this name. Raises TemplateError."""
+    messages = []
+    for message in default_prompt(name):
+        content = render(message.content, variables, trusted=True)
+        messages.append(Message(message.role, content))
+    return tuple(messages)
+
+
+def fill_prompt(template: Template, variables: Variables) -> tuple[Message, ...]:
+    """Fill in the variables of a prompt of the user. Raises TemplateError."""
     messages = []
     for message in template:
-        if ours:
-            messages.append(Message(message.role, render(message.content, variables, ours)))
-            continue
-
         content = _fill_content(message.content, variables)
         images = tuple(render(image, variables).strip() for image in message.images)
         for image in images:
