@@ -18,7 +18,7 @@ from gradegate.assertions.judge import peeling, prose
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.neutral_keys import NeutralKeys, key_before_colon
 from gradegate.errors import OffSchema, Unreadable
-from gradegate.files.documents import TwiceError, unique
+from gradegate.files.json_text import DuplicateKeyError, refuse_duplicate_keys
 from gradegate.structs import JsonObject
 from gradegate.templating import lenient_json
 
@@ -40,9 +40,13 @@ _OBJECT_BEGINS = re.compile(
 # The first line of a fence: ```` ```json ````
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
 # Both refuse a key that is there twice.
-_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=lenient_json.refuse_constant)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=refuse_duplicate_keys, parse_constant=lenient_json.refuse_constant
+)
 _LENIENT = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: unique([(key.lower(), value) for key, value in pairs]),
+    object_pairs_hook=lambda pairs: refuse_duplicate_keys(
+        [(key.lower(), value) for key, value in pairs]
+    ),
     parse_constant=lenient_json.refuse_constant,
 )
 _TYPES: Mapping[str, Any] = {  # of JSON Schema, in Python
@@ -240,7 +244,7 @@ def _parse_lenient(text: str) -> Any:
         pass
     try:
         return _LENIENT.decode(lenient_json.standard_json(text))
-    except TwiceError:
+    except DuplicateKeyError:
         raise Unreadable("a key stands twice in its object") from None
     except (ValueError, RecursionError):
         raise Unreadable("its object cannot be read as JSON") from None
