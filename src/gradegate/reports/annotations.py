@@ -8,7 +8,7 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Annotations, Links, Report
 from gradegate.reports.format.escape import Log, clip, one_line, workflow_command
-from gradegate.reports.view.findings import Effect, Finding, has_failed_once, sort_findings
+from gradegate.reports.view.findings import Effect, Finding, findings_to_read, has_failed_once
 from gradegate.reports.view.wording import (
     assertion_name,
     assertion_outcomes,
@@ -112,7 +112,7 @@ def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
         Effect.KNOWN: "notice",
     }
     case = 0
-    for effect, findings in sort_findings(decision).items():
+    for effect, findings in findings_to_read(decision).items():
         for finding in findings:
             for row in (finding.row, *finding.similar):
                 case += 1

@@ -7,7 +7,7 @@ from gradegate.reports.format.escape import one_line
 from gradegate.reports.format.markdown import MARKDOWN, NOTHING, Markdown, fit, paragraphs
 from gradegate.reports.format.plain import PLAIN
 from gradegate.reports.format.rerun import rerun_command
-from gradegate.reports.view.findings import Effect, count_cases, sort_findings
+from gradegate.reports.view.findings import Effect, count_cases, findings_to_read
 from gradegate.reports.view.wording import assertion_outcomes, visible_name
 from gradegate.results.run_result import Decision
 
@@ -21,7 +21,7 @@ def agent_cases(
 
     A case that failed once may be good, so it is only named with its assertions.
     """
-    groups = sort_findings(decision)
+    groups = findings_to_read(decision)
     once = groups.pop(Effect.ONCE)
     findings = [finding for group in groups.values() for finding in group]
     if not findings and not once:

@@ -17,9 +17,9 @@ from gradegate.reports.view import wording
 from gradegate.reports.view.findings import (
     Effect,
     count_cases,
+    findings_to_read,
+    iterate_cases,
     merge_similar,
-    rows_to_list,
-    sort_findings,
 )
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
@@ -113,11 +113,11 @@ def _parse_line(text: str) -> Line:
 
 def _template_values(decision: Decision, view: View, written: Sequence[str]) -> dict[str, Any]:
     run = decision.run
-    groups = sort_findings(decision)
+    groups = findings_to_read(decision)
     blocking = [finding.row for finding in groups[Effect.BLOCKS]]
     passed = []
     if view.passed:
-        passed = [row for _, row in rows_to_list(run.rows) if row.has_passed]
+        passed = [row for _, row in iterate_cases(run.rows) if row.has_passed]
     else:
         groups = {effect: merge_similar(findings) for effect, findings in groups.items()}
     return {

@@ -27,9 +27,9 @@ from gradegate.reports.view.findings import (
     Effect,
     Finding,
     count_cases,
+    findings_to_read,
+    iterate_cases,
     merge_similar,
-    rows_to_list,
-    sort_findings,
 )
 from gradegate.reports.view.wording import OUTCOME_HEADINGS, visible_names
 from gradegate.results.rows import Row
@@ -112,7 +112,7 @@ def render_page(decision: Decision, links: Links, form: PageForm) -> Markdown:
     foot = tidy(render("foot"))
     room = form.limit - form.measure(head + foot) - _RESERVE
 
-    groups = sort_findings(decision)
+    groups = findings_to_read(decision)
     if sum(map(len, groups.values())) > _MOST_OPEN:
         groups = {effect: merge_similar(findings) for effect, findings in groups.items()}
 
@@ -145,7 +145,7 @@ def render_bare_page(outcome: str, reason: str, text: str, links: Links) -> Mark
 
 
 def _page_macros(decision: Decision, links: Links, form: PageForm, scope: Scope) -> Render:
-    rows = rows_to_list(decision.run.rows) if decision.run.baseline else []
+    rows = iterate_cases(decision.run.rows) if decision.run.baseline else []
     fixed = [row for _, row in rows if is_fixed(row)]
     return MARKDOWN.macros(
         "comment.md",
@@ -220,7 +220,7 @@ def _wrap_facts(facts: Iterable[tuple[str, str]]) -> Markdown:
 
 def _fit_all_cases(decision: Decision, render: Render, form: PageForm, room: int) -> Markdown:
     """Render a table with as many cases as fit, passed ones included."""
-    rows = [row for _, row in rows_to_list(decision.run.rows)]
+    rows = [row for _, row in iterate_cases(decision.run.rows)]
     room -= form.measure(render("all_cases_header"))
     lines = fit((render("all_cases_line", row) for row in rows), room, form.measure)
     return tidy(render("all_cases", lines, len(rows) - len(lines)))
