@@ -50,7 +50,7 @@ _RUN_OUTCOMES = {
     GateOutcome.NOT_RUN: PASS,
 }
 
-Properties = Sequence[tuple[str, str]]  # name and value
+Property = tuple[str, str]  # name and value
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -189,7 +189,7 @@ def _group_by_suite(answers: Iterable[_Answer]) -> dict[_Suite, list[_Answer]]:
     return suites
 
 
-def _derived_properties(run: RunResult) -> defaultdict[_Suite, list[tuple[str, str]]]:
+def _derived_properties(run: RunResult) -> defaultdict[_Suite, list[Property]]:
     """Names and values of the derived metrics of each test suite."""
     properties = defaultdict(list)
     for metric in run.derived:
@@ -200,7 +200,7 @@ def _derived_properties(run: RunResult) -> defaultdict[_Suite, list[tuple[str, s
 
 
 def _render_suite(
-    title: str, members: Sequence[_Case], properties: Properties, cases: Iterable[Xml]
+    title: str, members: Sequence[_Case], properties: Sequence[Property], cases: Iterable[Xml]
 ) -> Iterator[Xml]:
     """Yield a test suite. ``cases`` is the XML of its members."""
     skipped = sum(bool(member.skipped) for member in members)
@@ -309,9 +309,7 @@ def _render_part(part: str, row: Row, graded: Grade | Sequence[Grade]) -> str:
 # --- properties ---------------------------------------------------------------------------------------------------------
 
 
-def _run_properties(
-    run: RunResult, changes: GateChanges, links: Links
-) -> Iterator[tuple[str, str]]:
+def _run_properties(run: RunResult, changes: GateChanges, links: Links) -> Iterator[Property]:
     """How the run was made, its notes, what it saved, and what the pull request does to its gate."""
     yield from provenance(run.made)
     if run.made.started:
@@ -335,7 +333,7 @@ def _run_properties(
         yield "gate", f"{more:,} more{place}"
 
 
-def _case_properties(row: Row) -> Iterator[tuple[str, str]]:
+def _case_properties(row: Row) -> Iterator[Property]:
     """The counts of a case that was re-asked, of a case with several runs, and the status compared with the base."""
     votes = list(chain.from_iterable(grade.votes for grade in row.grades))
     if votes:
@@ -352,14 +350,14 @@ def _case_properties(row: Row) -> Iterator[tuple[str, str]]:
 # --- XML ----------------------------------------------------------------------------------------------------------------
 
 
-def _properties_element(properties: Properties) -> ET.Element:
+def _properties_element(properties: Sequence[Property]) -> ET.Element:
     element = ET.Element("properties")
     for name, value in properties:
         ET.SubElement(element, "property", name=name, value=value)
     return element
 
 
-def _case_xml(case: TestCase, properties: Properties) -> Xml:
+def _case_xml(case: TestCase, properties: Sequence[Property]) -> Xml:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
     if properties:
         # pytest puts properties of a test here, and readers look for them. Jenkins's schema knows none here.

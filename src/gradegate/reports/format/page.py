@@ -6,7 +6,7 @@ the comment, bytes for the summary.
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -17,6 +17,7 @@ from gradegate.reports.format.markdown import (
     MARKDOWN,
     NOTHING,
     Markdown,
+    Measure,
     Render,
     details,
     fence,
@@ -50,21 +51,21 @@ class PageForm(FrozenStruct):
     """How long a page may be, in which unit, and whether it lists the cases that passed."""
 
     limit: int
-    measure: Callable[[str], int]
+    measure: Measure
     all_cases: bool
 
     def fit(
-        self, render: Callable[[Any], Markdown], items: Iterable[Any], share: int, header: str = ""
+        self, render: Render, items: Iterable[Any], share: int, header: str = ""
     ) -> list[Markdown]:
-        """Render the first items that fit, with their header, into the ``share``-th part of a page."""
+        """Render the first items that fit, with their header, into the ``share``-th part of a page.
+
+        ``render`` is a macro for one item.
+        """
         room = self.limit // share - self.measure(header)
         return fit(map(render, items), room, self.measure)
 
     def fit_notes(
-        self,
-        render: Callable[[Any], Markdown],
-        render_rest: Callable[[int], Markdown],
-        notes: Sequence[Any],
+        self, render: Render, render_rest: Render, notes: Sequence[Any]
     ) -> list[Markdown]:
         """Render a line for each note that fits, and a line for the number of the others."""
         lines = self.fit(render, notes, 12)
