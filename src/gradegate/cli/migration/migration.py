@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -152,18 +152,17 @@ class Migration(Struct):
         self._note_readers(edits, step, str(inputs.get("output", "")).split())
         return True
 
-    def _note_readers(self, edits: Edits, step: WorkflowStep, outputs: Iterable[str]) -> None:
-        """Note the later steps of the job that read an output of promptfoo."""
+    def _note_readers(self, edits: Edits, step: WorkflowStep, outputs: Sequence[str]) -> None:
+        """Note the later steps of the job that read a file which ``step`` writes, one of ``outputs``."""
         cure = "remove it where it decides: the step of the gate fails by itself"
-        for reader in iterate_steps(edits.values):
-            is_later = reader.path[1] == step.path[1] and reader.path > step.path
-            if not is_later:
+        for later_step in iterate_steps(edits.values):
+            if later_step.job_name != step.job_name or later_step.path <= step.path:
                 continue
-            script = str(reader.step.get("run") or "")
+            script = str(later_step.step.get("run") or "")
             for output in outputs:
                 if Path(output).name in script:
                     what = f"this step reads {output}, which has another form now (docs/results.schema.json)"
-                    self._note(what, edits.origin([*reader.path, "run"]), cure)
+                    self._note(what, edits.origin([*later_step.path, "run"]), cure)
 
     def _read_step(
         self, edits: Edits, step: WorkflowStep, gate_entry: GateEntry | None, change: bool
