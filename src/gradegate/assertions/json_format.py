@@ -19,6 +19,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.errors import ConfigError
 from gradegate.files import documents
+from gradegate.files.json_text import describe_syntax_error
 from gradegate.templating import json_schema, lenient_json
 
 MOST = 1000  # objects of one answer that are checked
@@ -63,7 +64,9 @@ class IsJson(_WithSchema):
         try:
             value = json.loads(output, parse_constant=lenient_json.refuse_constant)
         except (ValueError, RecursionError) as e:
-            return pass_or_fail(False, f"the answer is not JSON: {documents.fault(e, output)}")
+            return pass_or_fail(
+                False, f"the answer is not JSON: {describe_syntax_error(e, output)}"
+            )
         problem = self._problem(value)
         return pass_or_fail(not problem, problem or "the answer is JSON that fits the schema")
 

@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.core.field_types import FilledText, split_list
-from gradegate.files.documents import WrongError, fault
+from gradegate.files.json_text import RefusedTextError, describe_syntax_error
 from gradegate.templating import regex
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
@@ -98,7 +98,7 @@ class _Reader:
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if internal:
-            raise WrongError(
+            raise RefusedTextError(
                 "it declares its own entities or elements, which gradegate does not read"
             )
 
@@ -118,7 +118,7 @@ class IsXml(_OfXml):
         try:
             reader.read(output)
         except (expat.ExpatError, ValueError) as e:
-            return pass_or_fail(False, f"the answer is not XML: {fault(e, output)}")
+            return pass_or_fail(False, f"the answer is not XML: {describe_syntax_error(e, output)}")
         return _verdict_on_elements(reader.missing)
 
 

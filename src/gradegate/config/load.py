@@ -21,6 +21,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
+from gradegate.files.references import read_with_references
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
@@ -99,9 +100,9 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
         content = read_table(raw, name)
     elif is_javascript(path.name):
         exported = config_from_program(path, workspace, Origin(name))
-        content = document.resolved(exported, name)
+        content = read_with_references(exported, name)
     else:
-        content = document.resolved(raw, name)
+        content = read_with_references(raw, name)
 
     dialect = _find_dialect(content)
     if dialect is None:
@@ -179,7 +180,7 @@ def config_paths(settings: Settings) -> list[Path]:
     if not settings.configs:
         return [_default_config(settings.cwd)]
     paths = []
-    mistakes = []
+    mistakes: list[Mistake] = []
     for config in settings.configs:
         path = settings.cwd / config
         if glob.has_magic(config):
@@ -192,7 +193,8 @@ def config_paths(settings: Settings) -> list[Path]:
         elif path.is_file():
             paths.append(path)
         elif path.is_dir():
-            paths.append(_default_config(path, config))
+            with gather_mistakes(mistakes):
+                paths.append(_default_config(path, config))
         else:
             mistakes.append(_absent_config(config, settings))
     if mistakes:

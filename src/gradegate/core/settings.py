@@ -257,7 +257,7 @@ class Settings:
     baseline: str = option("", "--baseline DIR", FROM_WORKSPACE, commands=(*RUNNING, "validate"),
         help="a folder with the results and votes of earlier runs, which tell new failures from known ones; a run of the default "
              "branch writes it anew. `live` asks the prompts of `base-checkout` in the same run instead",
-        more="`auto` finds what the last run of the default branch left (docs/baseline.md).")
+        more="`auto` finds what the last run of the default branch left (docs/compare.md).")
     write_labels: str = option("", "--write-labels FILE", PATH, commands=("calibrate",),
         help="writes the labelled outputs and the measured agreement to this file, for `labels` of the gate",
         no_input=_ONE_STEP.format("calibrate"))
@@ -287,7 +287,7 @@ class Settings:
         help="a further host that keys may go to, as `host`, `host:port` or `https://host`; an address in a private network, and on "
              "GitHub also on this machine, needs this entry or `ready`")
     allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
-        help="allows the config to run code of the repository (docs/exec.md)",
+        help="allows the config to run code of the repository (docs/code.md)",
         more="The code runs as a separate user. Not allowed in workflows that strangers can start.")
     exec_env: frozenset[str] = option(frozenset(), "--exec-env NAME", _SEEN, commands=_MODELS,
         help="an environment variable that code of the repository sees")
@@ -296,7 +296,7 @@ class Settings:
         no_input="set PROMPTFOO_PYTHON by `env:` of the step or of the workflow")
     node: str = option("", "--node PATH", TEXT, commands=_MODELS,
         help="the Node.js that runs JavaScript and TypeScript code of the repository, as a program or its folder", otherwise="node of PATH",
-        more="`official` takes the program of Node's own image (docs/exec.md).")
+        more="`official` takes the program of Node's own image (docs/code.md).")
     env_files: tuple[str, ...] = option((), "--env-file --env-path FILE", LINES, commands=PLANNING,
         help="a .env file with keys; not allowed on GitHub",
         no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")

@@ -247,7 +247,7 @@ FOLDER = b"40000"
 LINK = b"120000"
 MOST_LINKS = 40  # on the way to one file, as in Linux
 CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"
-WHERE = "docs/github-events.md says why"
+WHERE = "docs/github.md says why"
 
 
 class Entry(NamedTuple):

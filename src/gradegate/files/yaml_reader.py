@@ -124,7 +124,7 @@ class NoYamlError(ConfigError):
     """A text is not YAML at all."""
 
 
-def read(text: str, file: str) -> Any:
+def read_yaml(text: str, file: str) -> Any:
     """The value of one document. Raises ConfigError with file, line and column."""
     reader = _Reader(text, file)
     try:

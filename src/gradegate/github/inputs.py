@@ -84,7 +84,7 @@ def _check_inputs(settings: ActionSettings, environ: NamedTexts) -> Iterator[Mis
         for name, is_set in needs_base.items():
             if is_set:
                 what = f"the input `{name}` needs `base-checkout`, which is empty"
-                yield Mistake(what, None, "give `base-checkout`: docs/github-base.md says how")
+                yield Mistake(what, None, "give `base-checkout`: docs/weakened-gates.md says how")
     if run.baseline == AUTO and (run.shard or run.merge):
         what = "`baseline: auto` is for a job that runs the whole plan"
         yield Mistake(what, None, "with shards, give every job the same folder")

@@ -120,7 +120,7 @@ def select_failed_cases(plan: Plan, rerun: Rerun) -> Plan:
         raise ConfigError.at(what, Origin(file), "run all of it: gradegate run")
 
     jobs = []
-    kept_keys = set[bytes]()
+    kept_keys = set()
     for job, keys in zip(plan.jobs, answer_keys, strict=True):
         has_failed = (job.suite, job.number) in failed_cases
         if has_failed or job.ordered_group in conversations:

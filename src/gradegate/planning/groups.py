@@ -48,7 +48,7 @@ def assign_shards(jobs: Sequence[Job], shards: int) -> dict[int, int]:
     groups = group_jobs(jobs)
     groups.sort(key=lambda group: min(answer_key(jobs[index]) for index in group))
     total = sum(job.repeats for job in jobs)
-    assigned: dict[int, int] = {}
+    assigned = {}  # the shard of each job
     before = 0  # answers of the groups before this one
     for group in groups:
         answers = sum(jobs[index].repeats for index in group)

@@ -58,10 +58,20 @@ _TOOL_SPAN_NAME = re.compile(r"(?:execute_tool|tools/call) +(\S.*)")
 # Attributes with the kind of a span in any convention, such as `traceloop.span.kind` and `mlflow.spanType`
 _KIND_ATTRIBUTE = re.compile(r"(?!llm\.).*(?:kind|type|name|id)", re.IGNORECASE | re.DOTALL)
 _TOOL_KINDS = ("tool", "execute_tool", "tool_call", "tools/call")
+# What a span does, in GenAI and OpenInference. Any other operation may be that of a model.
+_OPERATION_ATTRIBUTES = ("gen_ai.operation.name", "openinference.span.kind")
+_OPERATIONS_WITHOUT_MODEL = frozenset(
+    "create_agent invoke_agent invoke_workflow execute_tool embeddings retrieval "
+    "agent chain tool embedding retriever reranker guardrail evaluator prompt".split()
+)
+# The kinds of a model in other conventions, and the attributes that name the model
+_MODEL_KINDS = ("llm", "chat", "chat_model", "completion", "generation")
+_MODEL_NAMES = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
 # Attributes about a tool in conventions that are not read
 _FOREIGN_TOOL_ATTRIBUTE = re.compile(
     r"(?!llm\.|gen_ai\.tool\.|tool\.).*(?:tool_?call|tool\.name)", re.IGNORECASE | re.DOTALL
 )
+_SILENT_MODEL = "a span of a model has no output messages"
 # Events that contained messages before GenAI had attributes for messages
 _MESSAGE_EVENT = re.compile(r"gen_ai\.(?:choice|assistant\.message|tool\.message)")
 
@@ -99,11 +109,17 @@ class _Span:
     output: str
     message_calls: list[JsonObject]  # tool calls in the messages, in OpenAI's form
     executed_call: JsonObject | None  # the call of the tool that this span runs
+    is_model: bool  # the span is of a model, as far as anybody can tell
     has_output_messages: bool
     finish_reason: str
     failure: str  # the message of a failed span; empty if the span did not fail
     calls_unknown: str  # why the span may contain unreadable tool calls; empty if it cannot
     origin: Origin = field(compare=False)
+
+    @property
+    def is_silent_model(self) -> bool:
+        """Whether a model answered here, and nobody recorded what."""
+        return self.is_model and not self.has_output_messages
 
 
 def recognises(row: Map) -> bool:
@@ -205,6 +221,8 @@ def _describe_lost_calls(
     for span in outside:
         if span.message_calls or span.executed_call or span.calls_unknown:
             return "a span of the trace calls a tool and is below no span with the case"
+        if span.is_silent_model:
+            return f"{_SILENT_MODEL} and is below no span with the case"
         has_lost_parent = span.parent_id.span and span.parent_id not in spans
         if has_lost_parent and span.id not in ancestors:
             return "a span of the trace lies below one that is not there"
@@ -223,9 +241,16 @@ def _answer_from_spans(case: str, group: Iterable[_Span], lost_calls: str) -> Re
     if not case and not question and not output:
         return None
 
+    # The messages of an agent may be only the last of several: its models show which tools were called.
     tool_calls = _merge_calls(spans)
-    # If a model spoke and called no tool, it is known that there are no calls.
-    has_known_calls = bool(tool_calls) or any(span.has_output_messages for span in spans)
+    has_known_calls = bool(tool_calls) or any(span.is_model for span in spans)
+    calls_unknown = fields.first_text(span.calls_unknown for span in spans) or lost_calls
+    # The calls of a silent model are known if the application records the tools that it runs.
+    has_silent_model = any(span.is_silent_model for span in spans)
+    records_tools = any(span.executed_call for span in spans)
+    if has_silent_model and not records_tools and not calls_unknown:
+        calls_unknown = _SILENT_MODEL
+
     error = root.failure
     if not error and not output and not tool_calls:
         error = "the spans hold no output"
@@ -239,7 +264,7 @@ def _answer_from_spans(case: str, group: Iterable[_Span], lost_calls: str) -> Re
         output=output,
         error=error,
         tool_calls=tool_calls if has_known_calls else None,
-        calls_unknown=fields.first_text(span.calls_unknown for span in spans) or lost_calls,
+        calls_unknown=calls_unknown,
         retrieval_context=tuple(dict.fromkeys(documents)),
         usage=_measure_usage(root, spans),
         finish_reason=fields.first_text(span.finish_reason for span in reversed(spans)),
@@ -374,6 +399,7 @@ def _parse_span(span: Map, file: str, fallback_id: str) -> _Span:
         output=output,
         message_calls=message_calls,
         executed_call=executed_call,
+        is_model=_is_model(attributes, has_output_messages=bool(outputs)),
         has_output_messages=bool(outputs),
         finish_reason=_find_finish_reason(attributes, outputs),
         failure=failure,
@@ -421,14 +447,36 @@ def _find_finish_reason(attributes: JsonObject, outputs: Iterable[_Message]) -> 
     return str(last or attributes.get("llm.finish_reason") or "")
 
 
+def _is_model(attributes: JsonObject, *, has_output_messages: bool) -> bool:
+    """Whether the span of these attributes is of a model. An operation that is not known may be that of a model."""
+    operations = [_normalize_kind(attributes.get(name)) for name in _OPERATION_ATTRIBUTES]
+    operations = [operation for operation in operations if operation]
+    if operations:
+        return not _OPERATIONS_WITHOUT_MODEL.issuperset(operations)
+    if has_output_messages or _has_kind(attributes, _MODEL_KINDS):
+        return True
+    return any(attributes.get(name) for name in _MODEL_NAMES)
+
+
+def _has_kind(attributes: JsonObject, kinds: Sequence[str]) -> bool:
+    """Whether a convention, known or not, says that a span is of one of these kinds."""
+    for name, value in attributes.items():
+        if _KIND_ATTRIBUTE.fullmatch(name) and _normalize_kind(value) in kinds:
+            return True
+    return False
+
+
+def _normalize_kind(value: Any) -> str:
+    """A kind in small letters, without the quotes of a JSON text. Empty for no kind."""
+    return "" if value is None else str(value).strip(' "').lower()
+
+
 def _describe_unreadable_calls(
     attributes: JsonObject, outputs: Sequence[_Message], *, is_named_tool: bool
 ) -> str:
     """Say why attributes may contain tool calls that cannot be read. Empty if they cannot."""
-    if not is_named_tool:
-        for name, value in attributes.items():
-            if _KIND_ATTRIBUTE.fullmatch(name) and str(value).strip(' "').lower() in _TOOL_KINDS:
-                return "a span runs a tool, and does not name it"
+    if not is_named_tool and _has_kind(attributes, _TOOL_KINDS):
+        return "a span runs a tool, and does not name it"
 
     written = attributes.get(_OUTPUT_MESSAGES)
     if written is not None and _parse_list(written) is None:

@@ -82,7 +82,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Preparatio
     # The base is planned first, so that only one plan at a time is in memory.
     base = plan_of_base(context)
     reset_accounts()
-    suites: list[SuiteFile] = []
+    suites = []
     try:
         suites += load_suites(context)
         chosen = select(suites) if select else suites
@@ -136,8 +136,8 @@ def _collect_inputs(
 ) -> Inputs:
     """The files of the suites, recorded answers, and what was kept of earlier runs."""
     read = {*answer_files}
-    named = set[Path]()
-    searched = set[Path]()
+    named = set()
+    searched = set()
     for file in suites:
         read |= file.workspace.opened
         named |= file.workspace.named

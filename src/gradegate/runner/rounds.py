@@ -67,7 +67,7 @@ class Rounds:
         ``rows`` has the rows made so far by the index of their job, and no rows for a job that was not asked yet. A job that is
         not in ``rows`` is only asked along with a job of its group that needs answers.
         """
-        ids: list[AnswerId] = []
+        ids = []
         for group in self._groups:
             needing = [index for index in group if index in rows]
             missing = [self.count_missing(index, rows[index]) for index in needing]

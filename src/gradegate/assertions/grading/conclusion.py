@@ -75,20 +75,20 @@ def grade_from_error(bound: Binding, cause: BaseException | str, usage: Usage) -
 
     grade = Grade(bound.assertion, Outcome.ERROR, None, bound.threshold, reason, evidence, usage)
     if isinstance(cause, ProviderError):
-        return _with_trouble(grade, cause.trouble, cause.asked)
+        return _with_trouble(grade, cause.trouble, cause.refusing_model)
     return grade
 
 
 def error_grades_without_answer(
-    binding: Binding, why: str, trouble: Trouble | None, refused_by: str = ""
+    binding: Binding, why: str, trouble: Trouble | None, refusing_model: str = ""
 ) -> list[Grade]:
     """The ERRORs of an assertion if the target gave no answer, because of this ``trouble``.
 
-    ``refused_by`` is the model that answered the call with an error.
+    ``refusing_model`` is the model that answered the call with an error.
     """
     first, *members = error_grades(binding, why)
     first = replace(first, reason=f"the target gave no answer: {why}")
-    return [_with_trouble(grade, trouble, refused_by) for grade in (first, *members)]
+    return [_with_trouble(grade, trouble, refusing_model) for grade in (first, *members)]
 
 
 def error_grades(binding: Binding, why: str) -> list[Grade]:
@@ -162,7 +162,7 @@ def _reverse_score(score: float) -> float:
     return float(min(Fraction(1), max(Fraction(0), 1 - exact_fraction(score))))
 
 
-def _with_trouble(grade: Grade, trouble: Trouble | None, refused_by: str) -> Grade:
+def _with_trouble(grade: Grade, trouble: Trouble | None, refusing_model: str) -> Grade:
     """An ERROR that says which trouble of a provider caused it."""
     is_undone = trouble is Trouble.STOPPED
     is_unheard = trouble in NO_ANSWER
@@ -172,5 +172,5 @@ def _with_trouble(grade: Grade, trouble: Trouble | None, refused_by: str) -> Gra
         undone=is_undone,
         unheard=is_unheard,
         withheld=trouble is not None and not (is_undone or is_unheard),
-        refused_by=refused_by,
+        refusing_model=refusing_model,
     )

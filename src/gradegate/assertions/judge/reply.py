@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.errors import OffSchema, Unreadable
-from gradegate.files.documents import TwiceError, unique
+from gradegate.files.json_text import DuplicateKeyError, refuse_duplicate_keys
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 from gradegate.templating import lenient_json
@@ -34,9 +34,13 @@ _OBJECT_BEGINS = re.compile(
     r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
 )
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
-_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=lenient_json.refuse_constant)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=refuse_duplicate_keys, parse_constant=lenient_json.refuse_constant
+)
 _LENIENT = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: unique([(key.lower(), value) for key, value in pairs]),
+    object_pairs_hook=lambda pairs: refuse_duplicate_keys(
+        [(key.lower(), value) for key, value in pairs]
+    ),
     parse_constant=lenient_json.refuse_constant,
 )
 _TYPES: Mapping[str, Any] = {
@@ -292,7 +296,7 @@ def _parse_lenient(text: str) -> Any:
         pass
     try:
         return _LENIENT.decode(lenient_json.standard_json(text))
-    except TwiceError:
+    except DuplicateKeyError:
         raise Unreadable("a key stands twice in its object") from None
     except (ValueError, RecursionError):
         raise Unreadable("its object cannot be read as JSON") from None

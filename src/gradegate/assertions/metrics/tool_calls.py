@@ -13,8 +13,12 @@ from typing import Any
 
 from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Requirements, Transcript
 from gradegate.core.conversation import Turn
-from gradegate.files.documents import TwiceError, at_line, fault, unique
-from gradegate.files.yaml_reader import MAX_DEPTH
+from gradegate.files.json_text import (
+    DuplicateKeyError,
+    describe_syntax_error,
+    refuse_duplicate_keys,
+)
+from gradegate.files.yaml_reader import MAX_DEPTH, at_line
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text, uniform_call
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
@@ -185,11 +189,13 @@ def parse_arguments(name: str, text: str) -> Any:
         raise json.JSONDecodeError("", text, text.find(word))
 
     try:
-        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
+        value = json.loads(
+            text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicate_keys
+        )
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
-    except TwiceError as e:
+    except DuplicateKeyError as e:
         # The program of the tool decides which of the two values counts.
         raise NoVerdict(
             f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice"
@@ -212,7 +218,7 @@ def _make_step(name: str, text: str) -> Step:
         # Some vendors write an empty text if there are no arguments.
         arguments = parse_arguments(name, text) if text.strip() else {}
     except json.JSONDecodeError as e:
-        parse_error = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
+        parse_error = f"the arguments of `{name}` are not JSON: {describe_syntax_error(e, text)}"
     except NoVerdict as e:
         parse_error = str(e)
 

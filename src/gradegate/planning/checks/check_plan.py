@@ -8,10 +8,10 @@ from gradegate.config.csv_tests import cure_for_variable
 from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Case
+from gradegate.core.suite import Case, Idle
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning import filters
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.planning.checks import (
     assertions,
     credentials,
@@ -41,13 +41,14 @@ class PlannedCase(Struct):
 class Draft(Struct):
     """The plan of one suite so far, with the mistakes and notes about it."""
 
-    binder: ModelBinder
+    providers: ProviderBinder
     answers_given: bool  # its cases bring their answers
     cases: Sequence[Case] = ()
     planned: list[PlannedCase] = []
     jobs: list[Job] = []
     has_all_targets: bool = False
     is_too_large: bool = False  # only a part is planned
+    idle: list[Idle] = []  # keys of cases that mean nothing
     mistakes: list[Mistake] = []
     notes: list[Note] = []
 
@@ -114,10 +115,9 @@ def check_plan(
     """Check each suite, and then what they have in common."""
     findings = Findings()
     for draft in drafts:
-        binder = draft.binder
-        suite = binder.suite
-        missing = suite.missing_variables + binder.missing
-        draft.mistakes += credentials.credential_mistakes(binder.bound.values(), egress)
+        suite = draft.providers.suite
+        missing = suite.missing_variables + draft.providers.missing
+        draft.mistakes += credentials.credential_mistakes(draft.providers.bound.values(), egress)
         if not draft.is_too_large:
             _check_suite(draft, frozenset(mistake.missing for mistake in missing), settings)
 
@@ -125,9 +125,7 @@ def check_plan(
         findings.mistakes += draft.mistakes
         findings.missing += missing
         findings.notes += suite.notes
-        findings.notes += unknown_keys.notes_on_idle_keys(
-            [*suite.idle, *dict.fromkeys(binder.idle)]
-        )
+        findings.notes += unknown_keys.notes_on_idle_keys([*suite.idle, *dict.fromkeys(draft.idle)])
         findings.notes += draft.notes
         findings.notes += credentials.notes_on_written_keys(suite)
 
@@ -138,7 +136,7 @@ def check_plan(
 
     is_empty = not settings.is_listing and not any(job.assertions for job in jobs)
     if is_empty and not findings.mistakes:
-        where = Origin(drafts[0].binder.suite.file) if len(drafts) == 1 else None
+        where = Origin(drafts[0].providers.suite.file) if len(drafts) == 1 else None
         cures = (cure_for_variable(job.case.vars) for job in jobs)
         cure = next(filter(None, cures), "add `assert`")
         what = "no test has an assertion, so nothing would be checked"
@@ -148,7 +146,7 @@ def check_plan(
 
 def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> None:
     """Add mistakes and notes to a draft; ``missing`` are the variables that its providers need and that are not set."""
-    suite = draft.binder.suite
+    suite = draft.providers.suite
     jobs = draft.jobs
     mistakes = draft.mistakes
     is_read = not suite.reading_mistakes
@@ -182,6 +180,6 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
         mistakes += rules.rule_mistakes(suite, jobs, filters.options_leaving_out(settings))
         draft.notes += rules.notes_on_unselected(suite, jobs)
     draft.notes += rules.notes_on_reasks(suite, jobs)
-    draft.notes += assertions.notes_without_effect(suite, jobs)
+    draft.notes += assertions.notes_on_powerless_gate(suite, jobs)
     draft.notes += assertions.notes_on_assertions(jobs, draft.cases)
     draft.notes += variables.notes()

@@ -1,7 +1,7 @@
 """Checks which credentials each provider would send, as what, and to which host."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
@@ -32,8 +32,8 @@ def credential_mistakes(
 
     If a provider lacks a key, its stand-in may be what is wrong. Then the missing key is the mistake.
     """
-    mistakes_of: dict[Provider, Sequence[Mistake]] = {}
-    places = set[Origin]()
+    mistakes_of = {}  # by provider
+    places = set()
     # Providers that the config names come first.
     for spec, provider in sorted(bound, key=lambda pair: bool(pair[1].chosen)):
         if provider.chosen and spec.origin in places:

@@ -10,7 +10,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.files.paths import runs_code
-from gradegate.planning.binding.model_choice import resolve_gateway
+from gradegate.planning.binding.plugins import resolve_gateway
 from gradegate.planning.plan import Job, grading_models
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_model import ChatModel

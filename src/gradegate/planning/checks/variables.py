@@ -11,12 +11,12 @@ from msgspec import field
 from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.assertions.judge.rubric import built_in_variables
 from gradegate.config.context import is_vendors_key
-from gradegate.core.assertion import Assertion
 from gradegate.core.conversation import CONVERSATION
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
+from gradegate.planning.plan import with_members
 from gradegate.providers.api.provider import Provider
 from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
@@ -207,7 +207,7 @@ def _request_template(target: Provider) -> _Template:
 def _case_templates(case: Case) -> Iterator[_Template]:
     """The templates in the values and grading prompts of a case."""
     prompts = [("the test", case.origin, case.options.rubric_prompt)]
-    for assertion in _with_members(case.assertions):
+    for assertion in with_members(case.assertions):
         name = f"`{assertion.type}`"
         prompts.append((name, assertion.origin, assertion.rubric_prompt))
         texts = tuple(filter(is_template, _find_texts(assertion.value)))
@@ -223,12 +223,6 @@ def _case_templates(case: Case) -> Iterator[_Template]:
             yield _Template(
                 f"the `rubricPrompt` of {name}", origin, texts, built_in_variables(), comments=False
             )
-
-
-def _with_members(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
-    for assertion in assertions:
-        yield assertion
-        yield from _with_members(assertion.members)
 
 
 def _find_texts(value: Any, nested: bool = False) -> list[str]:

@@ -117,7 +117,7 @@ def _apply_quarantine(answer: Answer) -> None:
 def _find_forgiven(answer: Answer, grades: Sequence[Grade]) -> list[int]:
     """The positions of the grades that only advise during a quarantine. ``grades`` are those without a quarantine."""
     # Errors and failures that are re-asked now still count, and so do their sets.
-    counting = set[int]()
+    counting = set()
     is_open = False
     for position, grade in enumerate(grades):
         if not _may_advise(answer, position):

@@ -25,7 +25,7 @@ from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Count, FrozenStruct, Sha256
 
-FORMAT = 5  # increased when a line changes its meaning
+FORMAT = 6  # increased when a line changes its meaning
 FOLDER = "gradegate-parts"  # where a shard writes its part
 MOST_FILES = 10_000
 _MOST_LINES = MAX_ANSWERS + 10  # a line for each answer, and a few more
