@@ -1,12 +1,12 @@
 """Undoes what hides the letters of a text: percent, HTML and JSON escapes, tags, line breaks and signs that nobody sees.
 
-``spell_out`` gives every reading of a text that has to be searched. ``trace_readings`` gives the same readings with the place in
-the original text for each of their characters.
+``readings_of`` gives every reading of a text that has to be searched. What is found in one can be traced back to the text.
 """
 
 import html
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from urllib.parse import unquote
 
 # How many escapes may be nested. A URL, a form and a JSON body escape a text once, and its writer may have done so twice.
@@ -20,7 +20,6 @@ _INVISIBLE = (
     "\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-_INVISIBLE_RUN = re.compile(f"[{_INVISIBLE}]+")
 # What an escape may stand for without leaving anything: it only breaks a word up.
 _VANISHING = re.compile(rf"[{_INVISIBLE}\n\r\t]+")
 
@@ -48,68 +47,59 @@ _SUSPECT = re.compile(rf"[%&\\<=\n\r\x1b\u2028\u2029{_INVISIBLE}]")
 Span = tuple[int, int]  # the first character, and the one after the last
 
 
-def spell_out(text: str, rounds: int = _MOST_NESTED) -> Iterator[str]:
-    """Yield the text as it is, and with its escapes undone once and more often, at most ``rounds`` times.
+class Reading(NamedTuple):
+    """A text with some of its escapes undone."""
 
-    A text with tag letters has two readings: in one they are signs that nobody sees, in the other the letters they stand for.
+    text: str
+    # The place of each character in the original text. Empty if nobody asked for it.
+    origins: list[Span]
+
+
+def readings_of(text: str, with_origins: bool = False) -> Iterator[Reading]:
+    """Yield every reading of a text: as it is, and with its escapes undone once and more often.
+
+    A text with tag letters is read in two ways: in one they are signs that nobody sees, in the other the letters they stand for.
     """
-    yield text
+    origins = []
+    if with_origins:
+        origins = [(place, place + 1) for place in range(len(text))]
+    return _read_on(Reading(text, origins), _MOST_NESTED)
+
+
+def _read_on(reading: Reading, rounds: int) -> Iterator[Reading]:
+    """Yield a reading, and those with escapes undone at most ``rounds`` times more."""
+    yield reading
+    text, origins = reading
+    if not _SUSPECT.search(text):
+        return
     if _has_tag_letters(text):
-        yield from spell_out(text.translate(_SPELLED_TAG_LETTERS), rounds)
+        yield from _read_on(Reading(text.translate(_SPELLED_TAG_LETTERS), origins), rounds)
     if rounds:
-        undone = _undo_escapes(text)
-        if undone != text:
-            yield from spell_out(undone, rounds - 1)
-
-
-def trace_readings(text: str) -> Iterator[tuple[str, list[Span]]]:
-    """Yield the readings of ``spell_out``, each with the place in the text that each of its characters comes from."""
-    return _trace_readings(text, [(place, place + 1) for place in range(len(text))], _MOST_NESTED)
-
-
-def without_invisible_signs(text: str) -> str:
-    """The text without the signs that nobody sees."""
-    return _INVISIBLE_RUN.sub("", text)
-
-
-def _trace_readings(
-    text: str, origins: list[Span], rounds: int
-) -> Iterator[tuple[str, list[Span]]]:
-    yield text, origins
-    if _has_tag_letters(text):
-        yield from _trace_readings(text.translate(_SPELLED_TAG_LETTERS), origins, rounds)
-    if rounds:
-        undone, undone_origins = _undo_with_origins(text, origins)
-        if undone != text:
-            yield from _trace_readings(undone, undone_origins, rounds - 1)
+        undone = _undo_escapes(reading)
+        if undone.text != text:
+            yield from _read_on(undone, rounds - 1)
 
 
 def _has_tag_letters(text: str) -> bool:
     return not text.isascii() and _TAG_LETTER.search(text) is not None
 
 
-def _undo_escapes(text: str) -> str:
-    parts = []
-    end = 0
-    for escape in _escapes_in(text):
-        parts += [text[end : escape.start()], _undo_escape(escape)]
-        end = escape.end()
-    return "".join([*parts, text[end:]])
-
-
-def _undo_with_origins(text: str, origins: list[Span]) -> tuple[str, list[Span]]:
-    """The text with its escapes undone, and the place of each of its characters: all of an escape share the place of it."""
+def _undo_escapes(reading: Reading) -> Reading:
+    """Undo each escape once. All characters of an escape have its place as their origin."""
+    text, origins = reading
     parts = []
     undone_origins = []
     end = 0
     for escape in _escapes_in(text):
+        start = escape.start()
         undone = _undo_escape(escape)
-        parts += [text[end : escape.start()], undone]
-        undone_origins += origins[end : escape.start()]
+        parts += [text[end:start], undone]
+        if origins:
+            undone_origins += origins[end:start]
+            place = (origins[start][0], origins[escape.end() - 1][1])
+            undone_origins += [place] * len(undone)
         end = escape.end()
-        place = (origins[escape.start()][0], origins[end - 1][1])
-        undone_origins += [place] * len(undone)
-    return "".join([*parts, text[end:]]), undone_origins + origins[end:]
+    return Reading("".join([*parts, text[end:]]), undone_origins + origins[end:])
 
 
 def _escapes_in(text: str) -> Iterator[re.Match[str]]:

@@ -140,11 +140,11 @@ def is_metadata_service(name: str, address: Address | None = None) -> bool:
     address = address or parse_address(plain)
     if address is None:
         return False
-    addresses = {_unwrapped(address)}
+    candidates = {_reached_address(address)}
     if isinstance(address, ipaddress.IPv6Address):
-        # There are many ways to carry an address of version 4: take the last 32 bits in any case.
-        addresses.add(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return any(it in _METADATA or it.is_link_local for it in addresses)
+        # There are more ways to write an address of version 4 into one of version 6. Most have it in the last 32 bits.
+        candidates.add(_last_32_bits(address))
+    return any(candidate in _METADATA or candidate.is_link_local for candidate in candidates)
 
 
 def is_inside(name: str, address: Address | None = None) -> bool:
@@ -158,29 +158,36 @@ def is_loopback(name: str, address: Address | None = None) -> bool:
     address = address or parse_address(name)
     if address is None:
         return f".{name}".endswith(".localhost")
-    address = _unwrapped(address)
+    address = _reached_address(address)
     return address.is_loopback or address.is_unspecified
 
 
 def _is_public(address: Address) -> bool:
-    address = _unwrapped(address)
+    """Whether an address is one of the internet."""
+    address = _reached_address(address)
     is_assigned = address.version == 4 or address in _PUBLIC
     return is_assigned and address.is_global and not address.is_multicast
 
 
-def _unwrapped(address: Address) -> Address:
-    """The address of version 4 inside one of version 6; any other address itself."""
+def _reached_address(address: Address) -> Address:
+    """The machine that is really reached: many addresses of version 6 lead to the address of version 4 that they contain."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    inner = address.ipv4_mapped or address.sixtofour
-    if inner is None and address in _NAT64:
-        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if inner is None and int(address) >> 32 == 0 and int(address) > 1:  # ::a.b.c.d
-        inner = ipaddress.IPv4Address(int(address))
-    return inner or address
+    embedded = address.ipv4_mapped or address.sixtofour  # ::ffff:10.0.0.9, 2002:a00:9::
+    if embedded is not None:
+        return embedded
+    is_compatible = 1 < int(address) < 2**32  # ::10.0.0.9, but not `::` and `::1`
+    if is_compatible or address in _NAT64:  # 64:ff9b::10.0.0.9
+        return _last_32_bits(address)
+    return address
+
+
+def _last_32_bits(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 def _literal(name: str) -> Address | None:
+    """The address that a name spells, in any way that a socket accepts. None for any other name."""
     try:
         return ipaddress.ip_address(name.partition("%")[0])
     except ValueError:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from gradegate.security.escapes import Span, spell_out, trace_readings, without_invisible_signs
+from gradegate.security.escapes import Reading, Span, readings_of
 from gradegate.structs import FrozenStruct
 
 LONG_SECRET = 8  # characters; a shorter secret is only hidden as a whole word
@@ -29,7 +29,8 @@ _STEP = 8
 _PARTED = 24
 _MOST_PARTS = 32
 
-_NO_WORD = re.compile(r"[\W_]+")
+# What is no letter and no digit, and two fillers of Hangul: Unicode calls them letters, but nobody sees them.
+_NO_WORD = re.compile(r"[\W_\u115f\u1160]+")
 _NO_BONES = bytes(sign for sign in range(128) if not chr(sign).isalnum())
 _LOWER = bytes(range(256)).lower()
 
@@ -42,7 +43,7 @@ class SearchableText(FrozenStruct):
     @classmethod
     def from_text(cls, text: str) -> SearchableText:
         """The readings of a text: as it is, and with its escapes undone."""
-        return cls(tuple((reading, _bones_of(reading)) for reading in spell_out(text)))
+        return cls(tuple((reading.text, _bones_of(reading.text)) for reading in readings_of(text)))
 
 
 class SecretTraces(FrozenStruct):
@@ -88,8 +89,8 @@ class SecretTraces(FrozenStruct):
         """The places where the text gives a secret away. They may overlap."""
         spans = list(self._find_cut(text))
         if self.are_in(SearchableText.from_text(text)):
-            for reading, origins in trace_readings(text):
-                spans += self._find_in_reading(reading, origins)
+            for reading in readings_of(text, with_origins=True):
+                spans += self._find_in_reading(reading)
         return spans
 
     def _shows(self, text: str, bones: bytes) -> bool:
@@ -99,8 +100,9 @@ class SecretTraces(FrozenStruct):
             part in bones for part in self.parts
         )
 
-    def _find_in_reading(self, text: str, origins: list[Span]) -> Iterator[Span]:
-        """The places of secrets in a reading. ``origins`` are the places of its characters in the original text."""
+    def _find_in_reading(self, reading: Reading) -> Iterator[Span]:
+        """The places in the original text of the secrets in a reading of it."""
+        text, origins = reading
         for first, last in _find(text, self.forms):
             yield origins[first][0], origins[last - 1][1]
 
@@ -230,6 +232,5 @@ def _bones_of(text: str) -> bytes:
     Marks on a letter, such as accents, are taken off: NFKD writes them as characters of their own, and these are no letters.
     """
     if not text.isascii():
-        decomposed = unicodedata.normalize("NFKD", without_invisible_signs(text))
-        text = _NO_WORD.sub("", decomposed)
+        text = _NO_WORD.sub("", unicodedata.normalize("NFKD", text))
     return text.encode("utf-8", "surrogatepass").translate(_LOWER, _NO_BONES)
