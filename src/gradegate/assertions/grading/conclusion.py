@@ -172,5 +172,5 @@ def _with_trouble(grade: Grade, trouble: Trouble | None, refusing_model: str) ->
         undone=is_undone,
         unheard=is_unheard,
         withheld=trouble is not None and not (is_undone or is_unheard),
-        refusing_model=refusing_model,
+        refused_by=refusing_model,
     )
