@@ -37,12 +37,15 @@ class Rounds:
     def __init__(self, plan: Plan, get_answers: GetAnswers) -> None:
         self.get_answers = get_answers
         self._jobs = plan.jobs
-        # For each job with runs that are counted together, the rules that select it
+        # The rules that select a job, for each job with runs that are counted together
         self._rules: dict[int, list[Rule]] = {}
         for index, job in enumerate(plan.jobs):
             if job.needs:
-                rules = (rule for rule in plan.rules if rule.suite == job.suite)
-                self._rules[index] = [rule for rule in rules if any(selected_assertions(rule, job))]
+                self._rules[index] = [
+                    rule
+                    for rule in plan.rules
+                    if rule.suite == job.suite and any(selected_assertions(rule, job))
+                ]
         self._groups = group_jobs(plan.jobs, sides=False) if self._rules else []
 
     def ask_all(self, job_indexes: Collection[int] | None = None) -> dict[AnswerId, Answer]:

@@ -52,7 +52,7 @@ class _LabelGrades(Struct):
         job, label = labelled
         answer = catch_defects(lambda: ask_target(job, Memory()))
         grades = () if isinstance(answer, Exception) else grade_answer(job, answer)
-        passed = None
+        passed = None  # no verdict
         if grades and grades[0].outcome is not ERROR:
             passed = grades[0].has_passed
         model = next((grade.model for grade in grades if grade.model), "")
