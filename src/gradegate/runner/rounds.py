@@ -52,6 +52,7 @@ class Rounds:
         """Ask all jobs, or some with the jobs of their groups, for the runs that may decide. Gives the answers in plan order."""
         indexes = range(len(self._jobs)) if job_indexes is None else sorted(job_indexes)
         if not self._groups:
+            # No runs are counted together, so one round makes all answers.
             ids = []
             for index in indexes:
                 ids += [AnswerId(index, repeat) for repeat in range(self._jobs[index].repeats)]
@@ -59,9 +60,11 @@ class Rounds:
 
         answers: dict[AnswerId, Answer] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in indexes}
-        while ids := self.next_answers(rows):
+        ids = self.next_answers(rows)
+        while ids:
             answers |= self.get_answers(ids)
             rows = rows_by_case(answers.values())
+            ids = self.next_answers(rows)
         return dict(sorted(answers.items()))
 
     def next_answers(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:

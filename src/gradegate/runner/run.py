@@ -47,9 +47,9 @@ class _LabelGrades(Struct):
     asks: list[LabelAsk] = []
     usages: list[Usage] = []
 
-    def grade(self, labelled: tuple[Job, bool]) -> None:
-        """Grade an output; the label says whether it should pass."""
-        job, label = labelled
+    def grade(self, labelled_job: tuple[Job, bool]) -> None:
+        """Grade an output. Its job comes with whether it should pass by its label."""
+        job, label = labelled_job
         answer = catch_defects(lambda: ask_target(job, Memory()))
         grades = () if isinstance(answer, Exception) else grade_answer(job, answer)
         passed = None  # no verdict
