@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from gradegate.assertions.grading.code_result import target_metadata
-from gradegate.assertions.judge.prose import is_reasoning
+from gradegate.assertions.judge.peeling import is_reasoning
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Transcript, Turn
 from gradegate.core.provider_spec import Code
 from gradegate.errors import NoVerdict, ProviderError, Trouble
