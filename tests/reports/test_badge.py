@@ -37,11 +37,7 @@ def test_the_badge_says_what_blocks_or_how_many_cases_passed():
 
 
 def test_the_name_of_the_file_chooses_the_badge(gate):
-    config = {
-        "prompts": ["yes"],
-        "providers": ["echo"],
-        "tests": [{"assert": [{"type": "equals", "value": "yes"}]}],
-    }
+    config = {"prompts": ["yes"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "yes"}]}]}
     ran = gate(config, "-o", "site/badge.json")
     badge = json.loads((ran.folder / "site" / "badge.json").read_text())
     assert badge["message"] == "1 of 1 case passed"
