@@ -36,6 +36,10 @@ PINS = {
     ),
     "container/action.yml": (re.compile(r"^(  image: )\S.*$", re.MULTILINE), r"\g<1>{image}"),
 }
+# Pages say how to install gradegate in two ways. The first release replaces the first way by the second, a comment until then.
+INSTALLATION = re.compile(
+    r"^<!-- before the first release -->\n.*?^<!-- after it\n(.*?)^-->\n", re.MULTILINE | re.DOTALL
+)
 NOTES_AT_MOST = 125_000  # characters that GitHub takes for a release
 
 
@@ -152,6 +156,9 @@ def prepare(version: Version, owner: str) -> None:
         flags=re.MULTILINE,
     )
     (ROOT / DECLARED).write_text(source)
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        if page.exists():
+            page.write_text(INSTALLATION.sub(r"\1", page.read_text()))
     own(owner)
 
 

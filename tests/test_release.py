@@ -207,6 +207,39 @@ def test_one_command_writes_version_owner_date_and_figures(repository: Repositor
     assert repository.release("prepare", "0.4.0").stderr.startswith("no release: CHANGELOG.md: the first section is `## 0.3.0 (2")
 
 
+def test_a_release_says_how_to_install_it_and_writes_its_own_version(tmp_path: Path) -> None:
+    """The whole repository becomes a release, and the command that is released writes a workflow."""
+    path = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(path)], check=True, env=environ())
+    no_image = tmp_path / "bin" / "make"
+    no_image.parent.mkdir()
+    no_image.write_text("#!/bin/sh\nexit 1\n")
+    no_image.chmod(0o755)
+    clone = Repository(path)
+    command = [sys.executable, path / "scripts" / "release.py", "prepare", "0.2.0", "--owner", "acme"]
+    variables = {**environ(), "PATH": f"{no_image.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=path, capture_output=True, text=True, env=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    clone.git("commit", "--quiet", "--all", "--message", "Prepare 0.2.0")
+    assert clone.release("check", "0.2.0").returncode == 0
+
+    readme = (path / "README.md").read_text()
+    assert "pip install gradegate" in readme
+    assert "git clone" not in readme
+    assert "`pip install gradegate`" in (path / "docs" / "start.md").read_text()
+    assert "<!-- " not in readme
+
+    project = tmp_path / "project"
+    project.mkdir()
+    init = [sys.executable, "-m", "gradegate", "init", "--yes"]
+    variables = {**environ(), "PYTHONPATH": str(path / "src")}
+    done = subprocess.run(init, cwd=project, capture_output=True, text=True, env=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "put the commit" not in done.stdout
+    workflow = (project / ".github" / "workflows" / "evals.yml").read_text()
+    assert "uses: acme/gradegate@v0.2.0\n" in workflow
+
+
 def test_a_changelog_without_sections_is_refused(repository: Repository) -> None:
     (repository.path / "CHANGELOG.md").write_text("# Changes\n")
     repository.git("commit", "--quiet", "--all", "--message", "x")

@@ -2,7 +2,8 @@
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+# `make release` writes the version of a release; `.dev0` marks what lies before it.
+__version__ = "0.2.0.dev0"
 # Other files repeat the name: `make owner OWNER=NAME` writes all of them.
 REPOSITORY = "OWNER/gradegate"
 # The names of the library and their modules. `__init__.pyi` has them for type checkers.

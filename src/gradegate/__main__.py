@@ -12,7 +12,10 @@ def script() -> NoReturn:
         if signal.getsignal(number) is not signal.SIG_IGN:
             # An import that a signal interrupts would print a traceback.
             signal.signal(number, lambda number, _: os._exit(128 + number))
-    if sys.argv[1:] == ["--version"]:  # some tools ask at every start, so without the commands
+    if sys.argv[1:] in (
+        ["--version"],
+        ["-V"],
+    ):  # some tools ask at every start, so without the commands
         from gradegate import __version__
         from gradegate.reports.format.streams import guard_streams
 

@@ -129,12 +129,12 @@ def build_parser(first_word: str = "") -> argparse.ArgumentParser:
     parser = _Parser(
         prog="gradegate", description="Gates pull requests on LLM evals.", epilog=help_epilog()
     )
-    parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"gradegate {__version__}")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
 
     # Importing every command takes longer than running a short one.
     names = (*COMMANDS, CONTAINER_COMMAND)
-    if first_word == "--version":
+    if first_word in ("-V", "--version"):
         names = ()
     elif first_word in names:
         names = (first_word,)

@@ -27,13 +27,20 @@ TEMPLATES = {
     "chatbot": "an assistant in a conversation",
 }
 PLACEHOLDER = f"openai:chat:{options.PLACEHOLDER}"
-NO_COMMIT = "0" * 40  # to be replaced by the commit of a release
-ACTION = f"{REPOSITORY}@{NO_COMMIT}"
+_NO_COMMIT = "0" * 40  # to be replaced by the commit of a release
+_IS_RELEASED = ".dev" not in __version__
+# A release names itself in a workflow. Before the first release there is nothing to name.
+ACTION = f"{REPOSITORY}@{f'v{__version__}' if _IS_RELEASED else _NO_COMMIT}"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes unquoted into YAML and its comments
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 Ask = Callable[[str], str]  # shows a question and returns the line that was typed
+
+
+def needs_commit(action: str) -> bool:
+    """Whether somebody must still put the commit of a release into the line ``uses: ACTION``."""
+    return action.endswith(f"@{_NO_COMMIT}")
 
 
 class Choices(FrozenStruct):
@@ -187,7 +194,7 @@ def _live_mistakes(choices: Choices) -> Iterator[Mistake]:
 
 
 def _workflow_mistakes(choices: Choices) -> Iterator[Mistake]:
-    if not _ACTION.fullmatch(choices.action):
+    if choices.action != ACTION and not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
         yield Mistake(f"--action {choices.action!r} names no commit", None, cure)
     folder = Path(choices.folder)

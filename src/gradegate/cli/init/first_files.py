@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from gradegate.cli.init.choices import ACTION, Choices
+from gradegate.cli.init.choices import Choices, needs_commit
 from gradegate.errors import ConfigError
 from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place
@@ -120,7 +120,7 @@ def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> di
     if grader_key:
         grader = f'{{ id: "{choices.judge}", config: {{ apiKeyEnvar: {grader_key} }} }}'
     action = choices.action
-    if action == ACTION:
+    if needs_commit(action):
         action += " # put the commit of a release here"
 
     values = {

@@ -147,7 +147,7 @@ def _list_next_steps(choices: Choices, start: StartingPoint) -> Iterator[str]:
         if PLACEHOLDER in (choices.target, choices.judge):
             line += ", with a model that you name in place of MODEL"
         unfinished.append(line)
-    if choices.workflow and choices.action == ACTION:
+    if choices.workflow and needs_commit(choices.action):
         unfinished.append("  put the commit of a release of gradegate into the workflow")
     if unfinished:
         yield "Before it judges anything:"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.cli.init.choices import NO_COMMIT
+from gradegate.cli.init.choices import needs_commit
 from gradegate.config.context import build_context
 from gradegate.core.numbers import format_count
 from gradegate.core.options import resolve_option_names
@@ -129,7 +129,7 @@ def _describe_step(root: Path, step: WorkflowStep, description: _StepDescription
     else:
         names = ", ".join(events) or "nothing"
         description.add("runs", f"not on a pull request, but on {names}")
-    if step.uses.endswith(f"@{NO_COMMIT}"):
+    if needs_commit(step.uses):
         cure = "put the commit of a release in place of the zeros"
         description.problems.append(f"`{step.uses}` is a placeholder -> {cure}")
 
