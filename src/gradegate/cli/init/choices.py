@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gradegate import REPOSITORY
+from gradegate import REPOSITORY, __version__
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin

@@ -5,7 +5,6 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from gradegate.cli.init.choices import (
-    ACTION,
     PLACEHOLDER,
     TEMPLATES,
     Ask,
@@ -14,6 +13,7 @@ from gradegate.cli.init.choices import (
     complete_choices,
     is_address,
     key_variables,
+    needs_commit,
 )
 from gradegate.cli.init.first_files import (
     CONFIG,
