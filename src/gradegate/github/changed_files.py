@@ -22,7 +22,7 @@ from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.documents import encodable
 from gradegate.files.git import Vouched, folders_of, head_of, path_steps, repository_of
 from gradegate.files.paths import runs_code
-from gradegate.files.workspace import searched
+from gradegate.files.patterns import folder_of_pattern
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
@@ -277,7 +277,7 @@ class ChangeFilter:
         """The folders from the root in which patterns of the configs and of the command line look for files."""
         cwd = self.context.cwd
         folders = [*prepared.inputs.searched]
-        folders += (searched(cwd / config) for config in self.context.settings.configs)
+        folders += (folder_of_pattern(cwd / config) for config in self.context.settings.configs)
         return [self._below(folder) for folder in folders]
 
     def _below(self, place: Path) -> str:
