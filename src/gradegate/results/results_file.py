@@ -18,7 +18,7 @@ from gradegate.core.provider_spec import NOTHING
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
-from gradegate.files.plain_files import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, open_plain_file
 from gradegate.results.baseline import Baseline, fold_base_runs
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.results.history import GradeRecord, HistoryLine, PastRun, Records
@@ -37,7 +37,7 @@ _DIGEST_SIZE = 32  # bytes
 def load_decision(path: Path) -> tuple[Decision, NamedTexts]:
     """Read the decision in a results.json, and its links. Raises ConfigError if the file is not a results.json."""
     try:
-        with regular(path, MAX_BASELINE, links=True) as file:
+        with open_plain_file(path, MAX_BASELINE, follows_links=True) as file:
             content = file.read(MAX_BASELINE)
     except UnusableError as e:
         cure = "start `gradegate run` here first, or name the results.json of a run"
@@ -65,7 +65,7 @@ def parse_decision(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
 
 def load_baseline(path: Path) -> Baseline:
     """Read the run of the base in a results.json line by line. A file with another layout is read as a whole. Raises UnusableError."""
-    with regular(path, MAX_BASELINE) as file:
+    with open_plain_file(path, MAX_BASELINE) as file:
         start = file.readline(MAX_FILE)
         try:
             if start.rstrip().endswith(_HEAD_END):
@@ -136,7 +136,7 @@ def _without_unused(row: Row) -> Row:
 def load_history(path: Path) -> Records:
     """Read the grades of a history by their identities. Raises UnusableError if it is not complete, or of another version."""
     records = {}
-    with regular(path, MAX_HISTORY) as file:
+    with open_plain_file(path, MAX_HISTORY) as file:
         for number, content in enumerate(file, 1):
             if not content.endswith(b"\n"):
                 raise UnusableError("it breaks off")

@@ -15,7 +15,7 @@ from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files.edits import Edits
 from gradegate.files.git import repository_of
-from gradegate.files.plain_files import Place, replacing
+from gradegate.files.plain_files import Place, replace_file
 from gradegate.gate.exit_codes import PASS
 
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
@@ -128,7 +128,7 @@ def _write_files(root: Path, texts: Mapping[str, str]) -> None:
         raise ConfigError(*mistakes)
     for name, text in texts.items():
         try:
-            with replacing(Place(root, tuple(name.split("/")))) as file:
+            with replace_file(Place(root, tuple(name.split("/")))) as file:
                 os.fchmod(file.fileno(), modes[name])
                 file.write(text)
         except OSError as e:
