@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(not BUILDER.exists() and not REQUIRED, reason="`make site` installs what builds the site"),
 ]
 MOUSE = ",primaryHoverType=2,availableHoverTypes=2"  # with one, the theme lets keys reach blocks that scroll
-AXED = ("index.html", "which-assertion.html", "config.html")
+AXED = ("index.html", "assertions/index.html", "config.html")
 SHOWN = ("li", "ol", "ul", "table", "tr", "pre", "h2", "h3", "strong")
 
 

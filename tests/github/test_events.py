@@ -24,6 +24,7 @@ OUTCOMES = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", section("Eve
 FILES = re.findall(r"^\| (.+?) \| ((?:the|files) .+?) \|$", section("Which files are read"), re.MULTILINE)
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
 NAMED = [(event, what) for events, what in FILES for event in re.findall(r"`([a-z_]+)`", events)]
+NAMED += [(event, COMMIT) for event in table(__file__, "events_that_the_page_does_not_name")]
 CLOSED = [("invented_in_2027", what) for events, what in FILES if "any other" in events]
 MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
 POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"

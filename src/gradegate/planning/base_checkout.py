@@ -57,11 +57,13 @@ def read_configs_of_base(context: Context, base_context: Context) -> BaseConfigs
             place = _config_place(base_context, written)
             is_new = commit_lacks(root, place)
             paths = []
-            if is_new:
+            if is_new:  # perhaps only its name is
                 renames = find_renames(context).items()
                 paths = [root / old for old, new in renames if root / new == place]
-            if not paths:
-                (absent if is_new else problems).extend(e.mistakes)
+            if is_new and not paths:
+                absent += e.mistakes
+            elif not is_new:
+                problems += e.mistakes
         for path in paths:
             if path in suites:
                 continue

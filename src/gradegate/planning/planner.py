@@ -55,7 +55,7 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
 
     pool: dict[bytes, Provider] = {}
     drafts = _draft_suites(suite_files, settings, client, pool)
-    jobs: list[Job] = []
+    jobs = []
     for draft in drafts:
         jobs += draft.jobs
 
@@ -152,7 +152,7 @@ class SuitePlanner:
         self.size = size
         self.recorded = recorded
         self.draft = Draft(providers, answers_given=recorded is not None)
-        self.env = suite.env.texts()
+        self.env = suite.env.open_variables()
 
         only_prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
         self.variables = Variables(providers.workspace, providers.folder, self.env, only_prompt)
@@ -195,8 +195,7 @@ class SuitePlanner:
         """Yield the jobs of a case. Raises ConfigError, perhaps after some jobs."""
         if case.options.settings:
             self.draft.mistakes += check_case_options(case.options, case.origin, self.draft.idle)
-        if not self.settings.is_listing:
-            self.draft.idle += idle_values(case.assertions)
+        self.draft.idle += idle_values(case.assertions)
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1

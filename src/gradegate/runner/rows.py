@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, BoundSet
+from gradegate.assertions.grading.bound import Binding
 from gradegate.assertions.grading.conclusion import error_grades, error_grades_without_answer
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
@@ -83,7 +83,7 @@ def failed_row(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that cannot be graded. Any exception becomes a row, so that a defect loses no other row."""
     # The target answered, but a transform made nothing of its answer.
     if isinstance(error, TransformError):
-        grades: list[Grade] = []
+        grades = []
         for binding in job.assertions:
             grades += error_grades(binding, str(error))
         row = graded_row(job, repeat, error.transcript, grades)
@@ -120,7 +120,7 @@ def missing_row(
 def _missing_grades(
     job: Job, why: str, trouble: Trouble | None, refusing_model: str = ""
 ) -> tuple[Grade, ...]:
-    grades: list[Grade] = []
+    grades = []
     for binding in job.assertions:
         grades += error_grades_without_answer(binding, why, trouble, refusing_model)
     return tuple(grades)
@@ -158,15 +158,10 @@ def unanswered_row(job: Job, row: Row, why: str) -> Row:
 
 def uncompared_row(job: Job, row: Row, why: str) -> Row:
     """The row as if its answer had never been compared with others."""
-    bindings: list[Binding] = []
-    for binding in job.assertions:
-        if isinstance(binding, BoundSet):  # its own grade comes before those of its members
-            bindings.append(binding)
-        bindings += binding.members
-    grades = (
-        undecided_grade(grade, why, undone=True) if binding.is_comparison else grade
-        for grade, binding in zip(row.grades, bindings, strict=True)
-    )
+    grades = []
+    for grade, binding in zip(row.grades, job.graded_bindings, strict=True):
+        is_missing = binding.is_comparison
+        grades.append(undecided_grade(grade, why, undone=True) if is_missing else grade)
     return with_grades(job.case, row, grades)
 
 

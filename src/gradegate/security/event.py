@@ -178,15 +178,23 @@ def read_event(environ: Mapping[str, str]) -> Event:
 
 
 def _with_pull_request(event: Event, payload: _Payload, pull: _PullRequest) -> Event:
+    """The event with its pull request, and what happened to that."""
+    head_repository = ""  # the fork was deleted
+    if pull.head.repo is not None:
+        head_repository = pull.head.repo.full_name
+    base_repository = event.repository
+    if pull.base.repo is not None:
+        base_repository = pull.base.repo.full_name
+    label = payload.label or _Label()
     return replace(
         event,
         number=pull.number,
         head_sha=pull.head.sha,
         base_sha=pull.base.sha,
-        head_repository=pull.head.repo.full_name if pull.head.repo else "",
-        base_repository=pull.base.repo.full_name if pull.base.repo else event.repository,
+        head_repository=head_repository,
+        base_repository=base_repository,
         action=payload.action or "",
-        label=payload.label.name if payload.label else "",
+        label=label.name,
         author=pull.user or Person(),
         sender=payload.sender or Person(),
         updated=pull.updated_at,

@@ -1,6 +1,6 @@
 """Code of a config that makes one value of others: a snippet or file of JavaScript, or a program with ``--allow-exec``.
 
-This process parses JavaScript. The worker calls it with plain data (``docs/javascript.md``), each time in a new context, so
+This process parses JavaScript. The worker calls it with plain data (``docs/code.md``), each time in a new context, so
 nothing of one answer is left for the next.
 """
 

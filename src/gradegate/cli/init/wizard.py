@@ -24,7 +24,8 @@ from gradegate.cli.init.first_files import (
 )
 from gradegate.cli.init.recording import record_replies
 from gradegate.cli.init.workflows import PlannedRun
-from gradegate.core.settings import Settings, parse_graders
+from gradegate.core.option_kinds import parse_graders
+from gradegate.core.settings import Settings
 from gradegate.files.new_files import check_free, create_files
 from gradegate.files.plain_files import Place
 from gradegate.security.hosts import host_at, is_inside

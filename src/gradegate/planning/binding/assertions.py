@@ -26,6 +26,7 @@ from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.planning.binding.tool_files import with_assertion_tools
 from gradegate.planning.binding.unknown_types import unknown_type_error
 from gradegate.planning.checks import scripts
+from gradegate.planning.plan import with_members
 from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
@@ -423,10 +424,9 @@ def is_shared(name: str) -> bool:
 
 def idle_values(assertions: Iterable[Assertion]) -> Iterator[Idle]:
     """The ``value`` of each assertion whose type takes none."""
-    for spec in assertions:
+    for spec in with_members(assertions):
         if _has_idle_value(spec):
             yield Idle(f"value of {spec.type}", spec.origin)
-        yield from idle_values(spec.members)
 
 
 def _has_idle_value(spec: Assertion) -> bool:

@@ -16,8 +16,12 @@ from gradegate.planning.binding.default_graders import (
     describe_default,
     without_any_key,
 )
-from gradegate.planning.binding.plugins import find_plugin, resolve_gateway
-from gradegate.planning.binding.providers import ProviderBinder, missing_keys
+from gradegate.planning.binding.providers import (
+    ProviderBinder,
+    find_plugin,
+    missing_keys,
+    resolve_gateway,
+)
 from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import PROVIDERS, Provider, with_id, with_model
 from gradegate.security.environment import VariableUse
@@ -181,7 +185,7 @@ class GraderBinder(FrozenStruct):
         uses: set[VariableUse] = set()
         env = self.providers.suite.env.with_literals(text_grader.env, text_grader.drawn)
         env = replace(env, uses=uses)
-        model = _VARIABLE.sub(lambda match: env.get(match[1]), template)
+        model = _VARIABLE.sub(lambda match: env.read(match[1]), template)
         if not model or model.endswith(":"):
             return None
 

@@ -81,11 +81,11 @@ class Federation(FrozenStruct):
 
         env = setup.env
         values = {
-            name: env.workflow(name).strip()
+            name: env.read_from_workflow(name).strip()
             for name in (*self.ids.values(), *self.optional.values())
         }
         is_set_up = any(values[name] for name in self.ids.values())
-        is_own_host = self.token_hosts.serves(url)
+        is_own_host = self.token_hosts.may_get_token(url)
         if not needed and not (is_set_up and is_own_host):
             return NO_CREDENTIAL
 
@@ -114,7 +114,7 @@ class Federation(FrozenStruct):
 
     def _mint(self, client: Client, env: Environment, values: NamedTexts) -> Token:
         """Exchange GitHub's token for the vendor's; ``values`` are those of the variables. Raises ProviderError."""
-        audience = env.workflow(self.audience_variable) or self.audience
+        audience = env.read_from_workflow(self.audience_variable) or self.audience
         github_token = identity_token(client, env, audience)
 
         variables = {**self.ids, **self.optional}
@@ -142,7 +142,9 @@ class Federation(FrozenStruct):
         cure = (
             f"check {names} and the audience {audience}{source} against the vendor's rule{claims}"
         )
-        content = read_reply(answer, failure, cure, (github_token, env.workflow(REQUESTS)))
+        content = read_reply(
+            answer, failure, cure, (github_token, env.read_from_workflow(REQUESTS))
+        )
         return parse_token(content, failure, answer.host)
 
 
@@ -155,8 +157,8 @@ def wrong_host_mistake(setup: ProviderSetup, failure: str, url: str, cure: str) 
 
 def check_identity(setup: ProviderSetup, otherwise: str) -> None:
     """Raises ConfigError if the job may not ask for an identity token."""
-    address = setup.env.workflow(ADDRESS)
-    if not address or not setup.env.workflow(REQUESTS):
+    address = setup.env.read_from_workflow(ADDRESS)
+    if not address or not setup.env.read_from_workflow(REQUESTS):
         cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
         raise setup.keyless("the job has no identity token", cure, REQUESTS)
     if not address.startswith("https://") or host_at(address) is None:
@@ -165,8 +167,8 @@ def check_identity(setup: ProviderSetup, otherwise: str) -> None:
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
     """GitHub's token for an audience. Raises ProviderError."""
-    address = env.workflow(ADDRESS)
-    ask = env.workflow(REQUESTS)
+    address = env.read_from_workflow(ADDRESS)
+    ask = env.read_from_workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     failure = "no identity token from GitHub"
     key = FixedKey(f"bearer {ask}", "authorization")  # as GitHub documents it
@@ -297,7 +299,7 @@ class ExternalAccount(FrozenStruct):
     def mint(self, client: Client, env: Environment) -> Token:
         """Raises ProviderError."""
         github_token = identity_token(client, env, self.github_audience)
-        secrets = (github_token, env.workflow(REQUESTS))
+        secrets = (github_token, env.read_from_workflow(REQUESTS))
         failure = "no token from Google for GitHub's identity"
         body = {
             "grant_type": EXCHANGE,
@@ -346,7 +348,7 @@ def google_credential(setup: ProviderSetup) -> Credential:
         token = setup.key(name).strip()
         if token:
             return FixedKey(token)
-    path = setup.env.workflow(FILE).strip()
+    path = setup.env.read_from_workflow(FILE).strip()
     if not path:
         raise setup.keyless(
             "",
@@ -391,7 +393,7 @@ def _read_account(path: str, setup: ProviderSetup) -> ExternalAccount:
     ):
         raise _wrong_file(f"{FILE} names an address for tokens that is not Google's", setup)
     host = host_at(url)
-    if host is None or host != host_at(setup.env.workflow(ADDRESS)):
+    if host is None or host != host_at(setup.env.read_from_workflow(ADDRESS)):
         raise _wrong_file(
             f"{FILE} takes GitHub's token from an address that is not this job's", setup
         )

@@ -21,7 +21,7 @@ from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import read_valid_lines
 from gradegate.files.workspace import Workspace
-from gradegate.planning.plan import Job, Plan
+from gradegate.planning.plan import Job, Plan, with_members
 from gradegate.recordings.parsing.fields import unwritable_part
 from gradegate.registry import suggest
 from gradegate.structs import FrozenStruct, replace
@@ -174,7 +174,7 @@ class _SuiteCases:
             for case in file.suite.cases:
                 self._cases[case.description].append(SuiteCase(number, case))
                 self._cases[None].append(SuiteCase(number, case))
-                self._assertion_names.update(_assertion_names(_all_assertions(case.assertions)))
+                self._assertion_names.update(_assertion_names(with_members(case.assertions)))
 
     def find_case(self, label: Label) -> SuiteCase:
         """The one case with the description and the variables of a label. Raises ConfigError if there is none, or more than one."""
@@ -224,7 +224,7 @@ def _has_variables(case: Case, label: Label) -> bool:
 def _find_assertion(case: Case, label: Label) -> Assertion:
     """The assertion that a label names by type or metric, and by its number if there are several. Raises ConfigError."""
     name = label.assertion
-    assertions = list(_all_assertions(case.assertions))
+    assertions = list(with_members(case.assertions))
     matches = _assertions_named(name, assertions) if name else []
     ordinal = _ORDINAL.fullmatch(name)
     if ordinal and not matches:
@@ -292,13 +292,6 @@ def _assertion_names(assertions: Iterable[Assertion]) -> Iterator[str]:
     """The type and the metric of each assertion, as far as they are set."""
     for assertion in assertions:
         yield from filter(None, (assertion.type, assertion.metric))
-
-
-def _all_assertions(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
-    """The assertions, each set followed by its members."""
-    for assertion in assertions:
-        yield assertion
-        yield from _all_assertions(assertion.members)
 
 
 def label_jobs(plan: Plan, selected: Sequence[SelectedLabel], asks: int) -> tuple[Job, ...]:

@@ -123,7 +123,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             raise DamagedPartError("the answer belongs to a different question than in the plan")
 
         # The errors that the answer would have without grades show which grades are planned.
-        planned_grades: list[Grade] = []
+        planned_grades = []
         for binding in job.assertions:
             planned_grades += error_grades(binding, "")
         if len(answer.grades) != len(planned_grades):
