@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page, terminal and README.
+"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page and terminal.
 
 usage: pictures.py [--check]     --check says whether what they show has changed since, and makes none
 """
@@ -124,9 +124,6 @@ def picture_pages() -> Iterator[tuple[str, Page]]:
     yield "report-case", Page(html, 940, 660, anchor="#case-1")
 
     yield "terminal", Page(TERMINAL.format(record_terminal()), 960)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = readme.replace("](docs/", f"]({(ROOT / 'docs').as_uri()}/")
-    yield "readme", Page(looks_on_github(readme), WIDE, 1200)
 
 
 def digest_of(page: Page) -> str:

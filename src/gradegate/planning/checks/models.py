@@ -122,7 +122,7 @@ def grader_image_mistakes(case: Case, bindings: Iterable[Binding]) -> Iterator[M
 def _grader_mistakes(case: Case, bound: BoundAssertion, model: Provider) -> Iterator[Mistake]:
     name = f"`{bound.assertion.type}`"
     origin = bound.assertion.origin
-    sends_images = bound.rubric.images or (bound.evaluator.requires.images and has_images(case))
+    sends_images = bound.rubric.has_images or (bound.evaluator.requires.images and has_images(case))
     if sends_images and not model.takes_images:
         what = f"{name} shows images to `{model.name}`, which does not accept images"
         yield Mistake(what, origin, "use a grader that accepts images")
