@@ -78,7 +78,7 @@ class Settings:
     cwd: Path = option(Path(), "working-directory", TEXT,
         help="directory that contains the configs, relative to the workspace", no_flag="the command line runs where it is started")
     outputs: tuple[str, ...] = option((), "-o --output PATH", PATHS, commands=ASKING,
-        help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; "
+        help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md, badge.json or .aegis.json; "
              "`gradegate calibrate` writes only .json", written="gradegate-results.json\ngradegate-junit.xml\n")
     graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", GRADERS, commands=_MODELS, in_rerun=True,  # by kind, "*" for any
         help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
