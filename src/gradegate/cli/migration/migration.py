@@ -24,7 +24,7 @@ from gradegate.cli.migration.eval_command import CONCURRENCY, IS_EVAL, read_eval
 from gradegate.config.load import config_paths
 from gradegate.core.settings import ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
-from gradegate.files.edits import Edits, Remarked
+from gradegate.files.edits import CommentedText, Edits
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET_WARNING
 from gradegate.github.promptfoo_inputs import (
@@ -103,7 +103,7 @@ class Migration(Struct):
             self._note(what, edits.origin([*step.path, "with", key]), cure)
 
         dropped: list[str] = []
-        added: dict[str, Any] = {"uses": Remarked(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
         if changes.put or inputs.keys() - changes.drop:
             edits.change([*step.path, "with"], changes.drop, changes.put, changes.rename)
         elif inputs:
@@ -141,7 +141,7 @@ class Migration(Struct):
             self._note(f"a step that runs promptfoo stays: {command.obstacle}", origin, cure)
             return False
 
-        added: dict[str, Any] = {"uses": Remarked(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
         if inputs:
             added["with"] = inputs
         edits.change(step.path, {"shell", "working-directory"}, added, {"run": "uses"})
