@@ -28,9 +28,11 @@ from gradegate.sandbox.evaluate import (
     evaluate,
 )
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt, nunjucks
-from gradegate.templating.nunjucks import TemplateError, TemplateNames
+from gradegate.templating import chat_prompt, nunjucks, template_names
+from gradegate.templating.nunjucks import TemplateError
 from gradegate.templating.printing import UNDEFINED, has_json_text, show_value, with_json_text
+from gradegate.templating.template_names import TemplateNames
+from gradegate.templating.traced_text import TextFormat
 
 __all__ = ["TemplateError", "show_value", "with_json_text"]  # of other modules
 _OPENING = re.compile(r"\{[{%#]")
@@ -44,8 +46,8 @@ class _Template:
     """What is known of a template once it is read."""
 
     names: TemplateNames = _NO_NAMES
-    # Takes variables and ``into``, raises TemplateError. None: the worker fills it in
-    fill: Callable[[JsonObject, str], str] | None = None
+    # The function that fills it in, or raises TemplateError. None: the worker fills it in
+    fill: Callable[[JsonObject, TextFormat], str] | None = None
     # The texts and names (True) of a template that has nothing else
     parts: tuple[tuple[str, bool], ...] = ()
     # Why it cannot be read. This is kept because the answer may have taken seconds
@@ -57,16 +59,20 @@ def is_template(text: str) -> bool:
     return "{" in text and _OPENING.search(text) is not None
 
 
-def render(source: str, variables: Variables, trusted: bool = False, into: str = "") -> str:
+def render(
+    source: str,
+    variables: Variables,
+    trusted: bool = False,
+    text_format: TextFormat = "text",
+) -> str:
     """Fill in a template. Variables are data: their texts are not filled in again. Raises TemplateError.
 
-    A ``trusted`` template is a part of gradegate: its loops end, so this process fills it in. With ``into`` "json" or "url", no
-    value breaks out of its place in such a text.
+    A ``trusted`` template is a part of gradegate: its loops end, so this process fills it in.
     """
     if not is_template(source):
         return source
     template = _template(source, trusted)
-    if template.parts and not into:
+    if template.parts and text_format == "text":
         text = _join_quick_parts(template, variables)
         if text is not None:
             return text
@@ -75,10 +81,10 @@ def render(source: str, variables: Variables, trusted: bool = False, into: str =
     try:
         if template.fill is not None:
             with CpuCharge():
-                return template.fill(used, into)
+                return template.fill(used, text_format)
         json_names = [name for name, value in used.items() if has_json_text(value)]
         task = "gradegate.templating.nunjucks:fill_template"
-        return str(evaluate(task, source, used, json_names, into))
+        return str(evaluate(task, source, used, json_names, text_format))
     except (LimitExceeded, TaskRefused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
@@ -118,7 +124,7 @@ def _read_template(source: str, trusted: bool) -> _Template:
                 tree = nunjucks.parse_template(source)
                 if trusted or is_plain(tree):
                     return _Template(
-                        nunjucks.find_names(tree),
+                        template_names.find_names(tree),
                         partial(nunjucks.render_tree, tree),
                         nunjucks.straight_parts(tree),
                     )
@@ -331,6 +337,6 @@ def mentions_name(text: str, name: str) -> bool:
 def mentioned_names(text: str) -> list[str]:
     """The names that a text uses as promptfoo finds them. The worker looks at a long text. Raises LimitExceeded."""
     if len(text) > _FEW:
-        return list(evaluate("gradegate.templating.nunjucks:mentioned_names", text))
+        return list(evaluate("gradegate.templating.template_names:mentioned_names", text))
     with CpuCharge():
-        return nunjucks.mentioned_names(text)
+        return template_names.mentioned_names(text)

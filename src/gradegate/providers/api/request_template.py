@@ -146,7 +146,7 @@ _SINGLE_VARIABLE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 def fill_url(url: str, query: NamedTexts, variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
-    filled = render(url, variables, into="url")
+    filled = render(url, variables, text_format="url")
     if _DOT_STEP.search(filled.partition("?")[0]) and not _DOT_STEP.search(url):
         raise ValueError(
             "a variable makes a step of the path `.` or `..`, which would be another path"
@@ -184,7 +184,7 @@ def fill_body(
     elif not isinstance(template, str):
         body = _encode(_fill_values(template, variables))
     elif FORM in content_type:
-        body = render(template, variables, into="url").encode()
+        body = render(template, variables, text_format="url").encode()
     elif "json" in content_type or (not content_type and template.lstrip()[:1] in ("{", "[")):
         body = _fill_json(template, variables)
     else:
@@ -201,7 +201,7 @@ def _fill_json(template: str, variables: Variables) -> bytes:
     if isinstance(parsed, dict | list):
         return _encode(_fill_values(parsed, variables))
     # A template that is not JSON by itself, such as {"n": {{n}}}: what it makes must be.
-    text = render(template, variables, into="json")
+    text = render(template, variables, text_format="json")
     try:
         json.loads(text)
     except ValueError as e:
@@ -216,7 +216,7 @@ def _fill_values(template: Any, variables: Variables) -> Any:
         text = render(written, variables)
         if _SINGLE_VARIABLE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                return json.loads(render(written, variables, into="json"))
+                return json.loads(render(written, variables, text_format="json"))
         return text
 
     return change_texts(template, fill)
