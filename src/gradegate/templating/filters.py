@@ -95,7 +95,7 @@ def _sort(
     path = to_string(attribute).split(".") if is_true(attribute) else []
     comes_before = OPERATORS[">" if is_true(reverse) else "<"]
 
-    keyed_items = []
+    keyed_items: list[tuple[Any, Any]] = []
     for item in items:
         key = item
         for name in path:
@@ -104,8 +104,11 @@ def _sort(
             key = key.lower()
         keyed_items.append((key, item))
 
-    # Keys need not have an order: nothing is said about a number and a text. Python asks only what comes before what.
-    keyed_items.sort(key=cmp_to_key(lambda left, right: -comes_before(left[0], right[0])))
+    # Python needs only to know what comes before what. Of a number and a text, neither does.
+    def compare(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
+        return -int(comes_before(left[0], right[0]))
+
+    keyed_items.sort(key=cmp_to_key(compare))
     return [item for _, item in keyed_items]
 
 

@@ -1,4 +1,4 @@
-"""Parses templates: the part of Nunjucks that is supported, with Jinja's lexer and parser. The rest is refused by name.
+"""Parses templates: the part of Nunjucks that is supported, with Jinja's lexer and parser. The rest is refused by its name.
 
 Where Jinja reads operators in another way than Nunjucks (``not a == b``, ``1 + 2 ~ 3``, ``1 < 2 < 3``), the message asks for
 brackets.
@@ -43,7 +43,11 @@ _INSTEAD = {
     "toLowerCase": "lower",
     "toUpperCase": "upper",
     "replaceAll": "replace",
-    **{name: name for name in ("trim", "join", "replace", "lower", "upper")},
+    "trim": "trim",
+    "join": "join",
+    "replace": "replace",
+    "lower": "lower",
+    "upper": "upper",
 }
 _BRACKETS = "gradegate_brackets"  # the attribute of a node in brackets
 

@@ -245,9 +245,9 @@ class _Renderer:
             case nodes.Concat():
                 return self._concatenate([evaluate(item) for item in node.nodes])
             case nodes.Neg():
-                return js_number(-to_number(evaluate(node.node)))
+                return -to_number(evaluate(node.node))
             case nodes.Pos():
-                return js_number(to_number(evaluate(node.node)))
+                return to_number(evaluate(node.node))
         # Every other expression has an operator between two values.
         operator = OPERATORS[grammar.BINARY[type(node)]]
         operands = [evaluate(node.left), evaluate(node.right)]

@@ -262,6 +262,7 @@ _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 _FEW = 500  # characters; patterns with quadratic time are harmless up to here
 
 
+@lru_cache(maxsize=64)
 def has_open_braces(text: str) -> bool:
     """Whether a template is sent unchanged, because braces stay open in one of its lines."""
     if not is_template(text) or not any(map(_is_open, text.split("\n"))):
@@ -288,7 +289,7 @@ def fill_prompt(source: str, variables: Variables) -> str:
     structure = _parse_structure(source)
     if structure is not None:
         return json.dumps(render_values(structure, variables), ensure_ascii=False, indent=2)
-    if is_unchanged(source):
+    if has_open_braces(source):
         return source
     # A variable may be a template, too. It is filled in unless it uses a name that nobody defines.
     values = {name: _fill_variable(value, variables) for name, value in variables.items()}
@@ -297,12 +298,11 @@ def fill_prompt(source: str, variables: Variables) -> str:
 
 # Prompts are the same few for all cases.
 _parse_structure = lru_cache(maxsize=64)(chat_prompt.parse_structure)
-is_unchanged = lru_cache(maxsize=64)(has_open_braces)
 
 
 def undefined_names(value: Any, variables: Variables) -> frozenset[str]:
     """The names that a variable's value uses and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
-    if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
+    if not _is_template_value(value):
         return frozenset()
     try:
         names = mentioned_names(value)
@@ -311,10 +311,13 @@ def undefined_names(value: Any, variables: Variables) -> frozenset[str]:
     return frozenset(names).difference(variables, {"env"})
 
 
+def _is_template_value(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, Verbatim) and is_template(value)
+
+
 def _fill_variable(value: Any, variables: Variables) -> Any:
-    if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
-        return value
-    if has_open_braces(value) or undefined_names(value, variables):
+    """The value of a variable for a prompt. Raises TemplateError."""
+    if not _is_template_value(value) or has_open_braces(value) or undefined_names(value, variables):
         return value
     try:
         return render(value, variables)
