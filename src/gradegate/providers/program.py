@@ -25,11 +25,11 @@ from gradegate.providers.api.provider import (
     Vectors,
 )
 from gradegate.sandbox import repository_code
+from gradegate.sandbox.code_run import CodePlace
 from gradegate.sandbox.program import command_digest, split_command
 from gradegate.sandbox.repository_code import (
     USE_ANSWERS,
     CodeError,
-    CodePlace,
     check_allowed,
     load_program,
 )

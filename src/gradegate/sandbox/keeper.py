@@ -1,7 +1,7 @@
 """The keeper: a process between gradegate and code of the repository that starts the code, and ends everything it started.
 
-It is run as a process of its own, imports little of the package and of Python, and takes its task as a line of JSON on standard
-input, because other processes can read arguments. It has one thread, so that it may fork. It is the reaper of every descendant
+It is run as a process of its own, and imports little of the package and of Python. Its task is a line of JSON on standard input,
+because other processes can read arguments (``Worker`` writes it). It has one thread, so that it may fork. It is the reaper of every descendant
 (``PR_SET_CHILD_SUBREAPER``), so a daemon cannot leave the tree. It ends with gradegate, however gradegate ends, because the pipe
 to it then closes. On standard output it reports once how the code's process ended: ``{"refused"}`` before it began, or
 ``{"code", "tail"}`` with the last that was printed.
@@ -115,14 +115,16 @@ def _become_interpreter(task: dict[str, Any], log: int) -> None:
     # Standard input is empty, the output goes to the log, requests come on 3 and answers leave on 4.
     for number in task["pipes"]:
         os.set_inheritable(number, False)
-    pipes = [os.dup(number) for number in task["pipes"]]
+    requests, answers = [os.dup(number) for number in task["pipes"]]
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    high = [os.dup2(number, 60 + at, inheritable=False) for at, number in enumerate(pipes)]
-    for at, number in enumerate(high):
-        os.dup2(number, 3 + at)  # and inherited
+    # First to numbers far above, because a pipe may have the number that another gets.
+    os.dup2(requests, 60, inheritable=False)
+    os.dup2(answers, 61, inheritable=False)
+    os.dup2(60, 3)  # and inherited
+    os.dup2(61, 4)
 
     for name, value in task["limits"].items():
         lower_limit(name, value)
@@ -133,10 +135,10 @@ def _become_interpreter(task: dict[str, Any], log: int) -> None:
         # Try what must not be possible from here.
         if os.getgroups() or 0 in (*os.getresuid(), *os.getresgid()):
             raise ValueError("root rights cannot be dropped here")
-        for path in task["closed"]:
+        for path in task["closed_paths"]:
             if os.access(path, os.R_OK) or os.access(path, os.W_OK):
                 raise ValueError(f"it could read or write {path}")
-        for path in task["fixed"]:
+        for path in task["read_only_paths"]:
             if os.access(path, os.W_OK):
                 raise ValueError(f"it could write to {path}")
     os.chdir(task["folder"])
