@@ -8,7 +8,7 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.core.conversation import Reply, Request
@@ -198,7 +198,7 @@ class Web(Provider):
             "env": self._env,
         }
         parts = self._parts
-        whole_body = transformed if isinstance(transformed, Mapping) else None
+        whole_body = transformed if isinstance(transformed, dict) else None
         try:
             url = request_template.fill_url(parts.url, parts.query, variables)
             headers = {name: render(text, variables) for name, text in parts.headers.items()}

@@ -1,7 +1,7 @@
 """A chat model behind HTTP: its API says what is sent and read, the provider where, with which key and at what cost."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
@@ -170,7 +170,7 @@ def _is_verdict_call(calls: Sequence[JsonObject], output: ModelOutput) -> bool:
     """Whether gradegate's own tool is the only call, so that no tool of the vendor ran either."""
     if len(calls) != 1 or calls[0]["type"] != "function":
         return False
-    has_input = isinstance(output.tool_calls[0].get("input"), Mapping)
+    has_input = isinstance(output.tool_calls[0].get("input"), dict)
     return has_input and calls[0]["function"]["name"] == TOOL
 
 
@@ -380,7 +380,7 @@ class CompatibleChat(ChatModel):
             return usage
         # US dollars: a number, or one among its parts; anything else says nothing.
         cost: Any = as_object(response.get("usage")).get("cost")
-        if isinstance(cost, Mapping):
+        if isinstance(cost, dict):
             cost = cost.get("total_cost")
         if is_number(cost) and cost >= 0:
             return replace(usage, cost=float(cost), unpriced=0)

@@ -113,7 +113,7 @@ def _line(spec: ProviderSpec, option: str) -> Origin:
 
 def _mapping_mistakes(spec: ProviderSpec, known_options: Sequence[str]) -> Iterator[Mistake]:
     for name in _MAPPINGS:
-        if name in known_options and not isinstance(spec.config.get(name) or {}, Mapping):
+        if name in known_options and not isinstance(spec.config.get(name) or {}, dict):
             yield Mistake(
                 f"`{name}` of `{spec.id}` is not a mapping",
                 _line(spec, name),
@@ -134,7 +134,7 @@ def _name_mistakes(
         elif name in known_options:
             continue
         elif name in _TOOLS:
-            if value.get("enabled", value) if isinstance(value, Mapping) else value:
+            if value.get("enabled", value) if isinstance(value, dict) else value:
                 yield Mistake(
                     f"`{name}` of `{spec.id}` gives the model something that gradegate lacks, so a different answer would be graded",
                     _line(spec, name),
@@ -167,7 +167,7 @@ def _value_mistakes(
     written = [*spec.config.items()]
     for group in _GROUPS:
         inner = spec.config.get(group)
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             written += [(f"{group}.{name}", value) for name, value in inner.items()]
 
     for path, value in written:

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -82,7 +81,7 @@ def read_response_transform(written: Any) -> ResponseTransform:
     """Raises ValueError for JavaScript that cannot be used."""
     if not written:
         return ResponseTransform()
-    if not isinstance(written, str | Mapping):
+    if not isinstance(written, str | dict):
         raise ValueError(f"transformResponse is not text: {written!r}")
     # A function or a file may call the text by another name.
     is_expression = isinstance(written, str) and not is_function(written)
@@ -177,7 +176,7 @@ def fill_body(
     added_type = JSON
     body: bytes | None
     if whole is not None:
-        members = template if isinstance(template, Mapping) else {}
+        members = template if isinstance(template, dict) else {}
         body = _encode({**members, **whole})
     elif template is None:
         return None, ""
