@@ -345,7 +345,7 @@ class Lane:
         turn.has_waited = True
 
     def record_answer(self, turn: Turn, succeeded: bool, quota: Quota | None) -> None:
-        """Note an answer, and how many more calls the host takes. A host that answers is not believed a limit of minutes."""
+        """Note an answer, and how many more calls the host says it takes. A host that answers is not paused for minutes."""
         with self._changed:
             now = self._clock()
             self._pace.accept(turn.departure, now - turn.departure)

@@ -1,4 +1,7 @@
-"""Looks at a program of JavaScript as text: its tokens, what it uses and the engine does not have, and the body that is run.
+"""Looks at a program of JavaScript as text, without running it.
+
+Its sections say which tokens it has, what it uses and the engine does not have, what a derived metric means, what a program
+reads, and which function's body is run for it. Except for ``split_tokens``, a position in a program is the number of a token.
 
 A name counts as used only where it is called, constructed or looked into, is not declared, and no test asks first whether it is
 there. A word in a text or a comment is no use. What this module does not find is an error when the program runs.
@@ -13,6 +16,7 @@ from gradegate.files.documents import table
 from gradegate.registry import near_miss
 from gradegate.structs import JsonObject
 
+# White space and comments
 _SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
 _PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")
@@ -165,10 +169,12 @@ def _ends_value(text: str) -> bool:
 
 
 def _text_at(program: Tokens, number: int) -> str:
+    """The text of the token with that number; empty before the first and behind the last."""
     return program[number].text if 0 <= number < len(program) else ""
 
 
 def _is_member(program: Tokens, number: int) -> bool:
+    """Whether a token is a name behind a dot, a private name, or the rest of an escaped letter, and so no name of its own."""
     return _text_at(program, number - 1) in (".", "?.", "#", "\\")
 
 
@@ -444,19 +450,20 @@ def is_arrow(code: str) -> bool:
     program = split_tokens(code)
     end = 1 if _text_at(program, 0) == "async" else 0  # of the parameters
     if _text_at(program, end) == "(":
-        closings = (
+        closing_brackets = (
             number for number, token in enumerate(program) if token.text == ")" and not token.depth
         )
-        end = next(closings, len(program))
+        end = next(closing_brackets, len(program))
     return _text_at(program, end + 1) == "=>"
 
 
 def is_function(code: str) -> bool:
     """Whether the whole is one function, written with an arrow or the word ``function``."""
-    first_words = [token.text for token in split_tokens(code)[:2]]
-    if first_words[:1] != ["async"]:
-        first_words = first_words[:1]
-    return is_arrow(code) or "function" in first_words
+    program = split_tokens(code)
+    word = _text_at(program, 0)
+    if word == "async":
+        word = _text_at(program, 1)
+    return word == "function" or is_arrow(code)
 
 
 # --- the body that is run: where promptfoo puts `return`, and modules without imports -----------------------------
