@@ -16,17 +16,24 @@ from gradegate.files.documents import table
 from gradegate.registry import near_miss
 from gradegate.structs import JsonObject
 
-# White space and comments
-_SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
+# --- tokens; each pattern matches at the beginning of one
+_SKIPPED = re.compile(
+    r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++"
+)  # white space, `// ...` and `/* ... */`
+# `"a \" b"` and `'a'`, closed or not
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
-_PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")
-_TEMPLATE_PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")  # of a template literal
-_WORD = re.compile(r"[\w$]++")
+_PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")  # `/a[/]b/gi`
+# The text of a template literal, up to its end or the next `${`
+_TEMPLATE_PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")
+_WORD = re.compile(r"[\w$]++")  # `name`, `$`, `12`
 _PUNCTUATION = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
+
+# --- parts of a program
 _NAME = re.compile(r"(?!\d)[\w$]+")
-_DECLARES = re.compile(r"(?:const|let|var)\s")
+_DECLARES = re.compile(r"(?:const|let|var)\s")  # at the beginning of a line
 FINAL_SEMICOLON = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
-TYPESCRIPT = re.compile(  # types, in a program that JavaScript cannot read
+# Types, in a program that JavaScript cannot read: `(a: string)`, `a as any`, `interface A`
+TYPESCRIPT = re.compile(
     r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
     r"|^[^\S\n]*+(?:interface|type)\s+\w+",
     re.MULTILINE,

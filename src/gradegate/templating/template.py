@@ -36,7 +36,7 @@ from gradegate.templating.traced_text import TextFormat
 
 __all__ = ["TemplateError", "show_value", "with_json_text"]  # of other modules
 _OPENING = re.compile(r"\{[{%#]")
-_SHORT = 4096  # characters of a template of which many are kept
+_SHORT = 4096  # characters; of templates up to this length, more are kept in memory
 _QUICK_TYPES = {str, int}  # of values that print in no time
 _NO_NAMES = TemplateNames()
 
@@ -106,7 +106,7 @@ def _join_quick_parts(template: _Template, variables: Variables) -> str | None:
 
 
 def _template(source: str, trusted: bool = False) -> _Template:
-    """Raises TemplateError."""
+    """What is known of a template. Raises TemplateError if it cannot be read."""
     if len(source) > MAX_TEMPLATE_CHARACTERS:
         raise TemplateError(f"the template has more than {MAX_TEMPLATE_CHARACTERS:,} characters")
     read = _read_short if len(source) <= _SHORT else _read_long
@@ -117,7 +117,7 @@ def _template(source: str, trusted: bool = False) -> _Template:
 
 
 def _read_template(source: str, trusted: bool) -> _Template:
-    """Raises TemplateError if there is no time left to read it."""
+    """Read a template here, or in the worker if that may take long. Raises TemplateError if there is no time left to read it."""
     try:
         with CpuCharge():
             if not nunjucks.has_more_tokens(source, MAX_TOKENS_OUTSIDE_WORKER):
@@ -148,13 +148,14 @@ def render_values(value: Any, variables: Variables) -> Any:
 
 
 def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """A nested value with every string changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: change_texts(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [change_texts(item, change) for item in value]
+    """A nested value with every string changed, but not the keys of mappings."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {key: change_texts(item, change) for key, item in value.items()}
+        case list() | tuple():
+            return [change_texts(item, change) for item in value]
     return value
 
 
@@ -259,7 +260,7 @@ def _is_plain_node(node: nodes.Node) -> bool:
 
 _OPENS = re.compile(r"\{[{%]")
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
-_FEW = 500  # characters; patterns with quadratic time are harmless up to here
+_FEW = 500  # characters of a text; patterns with quadratic time are harmless up to here
 
 
 @lru_cache(maxsize=64)
