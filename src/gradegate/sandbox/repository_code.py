@@ -10,8 +10,7 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import files_checked_out
 from gradegate.files.workspace import Workspace
-from gradegate.sandbox.code_run import CodePlace, CodeRun
-from gradegate.sandbox.interpreters import first_program
+from gradegate.sandbox.code_run import CodePlace, CodeRun, first_program
 from gradegate.sandbox.permission import DOCS, ExecPolicy, IsolationError
 from gradegate.sandbox.program import (
     TYPESCRIPT_SUFFIXES,
