@@ -153,9 +153,9 @@ class Web(Provider):
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         messages = plain_messages(request)
-        prompt = request.prompt or (
-            to_json(messages) if len(messages) > 1 else messages[-1]["content"]
-        )
+        prompt = request.prompt or messages[0]["content"]
+        if not request.prompt and len(messages) > 1:
+            prompt = to_json(messages)
         text, answer = self._send(prompt, messages, request.vars)
         output, metadata = self._response.apply(text, answer)
         # Nobody knows which models the application asked in turn, so the price of its answer is unknown.

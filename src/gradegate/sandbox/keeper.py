@@ -40,20 +40,20 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prctl(_SUBREAPER, 1)
     hide_process()
-    tail, log = os.pipe()
+    log_out, log_in = os.pipe()
     error_out, error_in = os.pipe()
     child = os.fork()
     if not child:
         try:
-            _become_interpreter(task, log)
+            _become_interpreter(task, log_in)
         except (OSError, ValueError) as e:
             os.write(error_in, str(e).encode("utf-8", "replace")[:TAIL])
         os._exit(126)
-    for number in (log, error_in, *task["pipes"]):
+    for number in (log_in, error_in, *task["pipes"]):
         os.close(number)
 
     error = os.read(error_out, TAIL).decode("utf-8", "replace")  # empty once the child runs
-    report = {"refused": error} if error else _watch_child(child, tail)
+    report = {"refused": error} if error else _watch_child(child, log_out)
     _kill_tree(child, task["uid"])
     if task["uid"]:
         import shutil  # which that user perhaps may not read
@@ -63,28 +63,28 @@ def main() -> None:
         os.write(1, json.dumps(report).encode())
 
 
-def _watch_child(child: int, tail: int) -> dict[str, Any]:
-    """How the child ended, or nothing if gradegate closed its pipe. Reads all the time what the child prints."""
+def _watch_child(child: int, log: int) -> dict[str, Any]:
+    """How the child ended, or nothing if gradegate closed its pipe. Meanwhile reads from ``log`` what the child prints."""
     wake_out, wake_in = os.pipe()
     os.set_blocking(wake_in, False)
     signal.set_wakeup_fd(wake_in)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     printed = b""
-    watched = [0, tail, wake_out]
+    watched = [0, log, wake_out]
     while True:
         code = _reap_children(child)[0]
         if code is not None:
             with contextlib.suppress(OSError):
-                os.set_blocking(tail, False)
-                printed += os.read(tail, 65536)
+                os.set_blocking(log, False)
+                printed += os.read(log, 65536)
             return {"code": code, "tail": printed[-TAIL:].decode("utf-8", "replace")}
         ready = select.select(watched, [], [], 1.0)[0]
         if 0 in ready:
             return {}
         if wake_out in ready:
             os.read(wake_out, 1024)
-        if tail in ready:
-            part = os.read(tail, 65536)
+        if log in ready:
+            part = os.read(log, 65536)
             printed = (printed + part)[-TAIL:]
             if not part:
                 watched = [0, wake_out]

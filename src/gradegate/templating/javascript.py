@@ -330,45 +330,59 @@ def find_misreading(
     ``global_names`` are those of the engine, ``math_names`` the members of ``Math``.
     """
     program = split_tokens(code)
-    formula_words = _words("formula words")
-    compared = set[int]()  # the depths at which a comparison has begun
+    chained_comparisons = _chained_comparisons(program)
     for number, token in enumerate(program):
-        text = token.text
-        after = _text_at(program, number + 1)
-        is_call = after == "(" and _NAME.fullmatch(text) is not None
-        if _is_member(program, number):
-            is_of_math = _text_at(program, number - 2) == "Math"
-            if is_call and is_of_math and text not in math_names:
-                problem = f"`Math.{text}` is not a function"
-                return _refusal_at(code, token, problem, _cure_function(text, math_names))
-        elif text in formula_words:
-            operator = "a power" if text == "^" else "an operator"
-            problem = f"`{text}` is not {operator} in JavaScript"
-            return _refusal_at(code, token, problem, f"write {formula_words[text]}")
-        elif text == "=" and _text_at(program, number - 1) not in ("<", ">"):
-            return _refusal_at(code, token, "`=` does not compare in JavaScript", "write `==`")
-        elif text in ("=>", "function"):
-            problem = "an expression cannot contain a function"
-            return _refusal_at(code, token, problem, f"write one function, `({SCORES}) => ...`")
-        elif text in _RESERVED_IN_FORMULAS:
-            problem = f"`{text}` is a reserved word of JavaScript"
-            cure = f'write `{SCORES}["{text}"]` for a metric of this name'
-            return _refusal_at(code, token, problem, cure)
-        elif is_call and text not in global_names and text not in _KEYWORDS:
-            problem = f"the function `{text}` is unknown"
-            return _refusal_at(code, token, problem, _cure_function(text, math_names))
-
-        # `a < b < c` compares a truth value in JavaScript.
-        if text in _COMPARISONS:
-            if token.depth in compared:
-                problem = "comparisons in a row mean something else in JavaScript"
-                return _refusal_at(code, token, problem, "write `a < b && b < c`")
-            compared.add(token.depth)
-        elif text in ("&", "|", "?", ":", ","):
-            compared.discard(token.depth)
-        elif text in ("(", "["):
-            compared.discard(token.depth + 1)
+        objection = _objection_to(program, number, global_names, math_names)
+        if number in chained_comparisons:
+            problem = "comparisons in a row mean something else in JavaScript"
+            objection = problem, "write `a < b && b < c`"
+        if objection:
+            return _refusal_at(code, token, *objection)
     return None
+
+
+def _objection_to(
+    program: Tokens, number: int, global_names: Collection[str], math_names: Collection[str]
+) -> tuple[str, str] | None:
+    """What is wrong with a token of a derived metric, and what to write instead."""
+    text = program[number].text
+    formula_words = _words("formula words")
+    is_call = _text_at(program, number + 1) == "(" and _NAME.fullmatch(text) is not None
+
+    if _is_member(program, number):
+        is_of_math = _text_at(program, number - 2) == "Math"
+        if is_call and is_of_math and text not in math_names:
+            return f"`Math.{text}` is not a function", _cure_function(text, math_names)
+    elif text in formula_words:
+        kind = "a power" if text == "^" else "an operator"
+        return f"`{text}` is not {kind} in JavaScript", f"write {formula_words[text]}"
+    elif text == "=" and _text_at(program, number - 1) not in ("<", ">"):
+        return "`=` does not compare in JavaScript", "write `==`"
+    elif text in ("=>", "function"):
+        cure = f"write one function, `({SCORES}) => ...`"
+        return "an expression cannot contain a function", cure
+    elif text in _RESERVED_IN_FORMULAS:
+        cure = f'write `{SCORES}["{text}"]` for a metric of this name'
+        return f"`{text}` is a reserved word of JavaScript", cure
+    elif is_call and text not in global_names and text not in _KEYWORDS:
+        return f"the function `{text}` is unknown", _cure_function(text, math_names)
+    return None
+
+
+def _chained_comparisons(program: Tokens) -> set[int]:
+    """The numbers of tokens such as the second ``<`` of `a < b < c`, which compares a truth value in JavaScript."""
+    chained = set[int]()
+    compared = set[int]()  # the depths of brackets at which a comparison has begun
+    for number, token in enumerate(program):
+        if token.text in _COMPARISONS:
+            if token.depth in compared:
+                chained.add(number)
+            compared.add(token.depth)
+        elif token.text in ("&", "|", "?", ":", ","):
+            compared.discard(token.depth)
+        elif token.text in ("(", "["):
+            compared.discard(token.depth + 1)
+    return chained
 
 
 def _cure_function(name: str, math_names: Collection[str]) -> str:

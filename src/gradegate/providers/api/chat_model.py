@@ -200,16 +200,21 @@ class EmbeddingModel(HttpModel):
         options = pick_options(self._config, self.sent)
         return {"model": self._model, "input": list(texts), **options, **self._passthrough}
 
-    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        """The vectors in the order of the texts, and the tokens of these. Raises ProviderError."""
-        rows = expect_rows(objects_in(response.get("data")), self.host, texts)
+    def _parse_response(self, response: JsonObject, count: int) -> tuple[list[Any], Any]:
+        """The vectors of ``count`` texts in the order of the texts, and the tokens of these. Raises ProviderError."""
+        rows = expect_rows(objects_in(response.get("data")), self.host, count)
+
+        # Some services number their vectors, and need not send them in order.
         indexes = [row.get("index") for row in rows]
-        if sorted(indexes, key=str) == sorted(range(texts), key=str):
+        is_numbered = sorted(indexes, key=str) == sorted(range(count), key=str)
+        if is_numbered:
             rows = sorted(rows, key=lambda row: row["index"])
         elif any(index is not None for index in indexes):
             raise ProviderError(f"{self.host} numbered its vectors {indexes}")
+
+        vectors = [row.get("embedding") for row in rows]
         tokens = as_object(response.get("usage")).get("prompt_tokens")
-        return [row.get("embedding") for row in rows], tokens
+        return vectors, tokens
 
     def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
