@@ -98,7 +98,7 @@ if [[ $node == /* ]]; then
   fi
   if [ ! -x "$node" ]; then
     give_up mistake 2 "the input 'node' leads to no Node.js" \
-      "name the folder of actions/setup-node's, as docs/exec.md does, or give 'node: official'"
+      "name the folder of actions/setup-node's, as docs/code.md does, or give 'node: official'"
   fi
   mounts=(--volume "$node:$node:ro")
 elif [ "$node" = official ]; then

@@ -1,7 +1,12 @@
 """Writes the files that are made from the code and from packages; with --check, says which of them are stale."""
 
+import csv
+import io
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import price_table
 import yaml
@@ -10,7 +15,7 @@ from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
 from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
-from gradegate.planning.binding.unknown_types import foreign_types, spell_as_type
+from gradegate.planning.binding.unknown_types import foreign_types
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.vendors import Vendor
 
@@ -72,12 +77,12 @@ def description(option: Option) -> str:
 
 
 def page() -> str:
-    """The inputs and outputs of action.yml as a page, and what one of the two doors lacks."""
+    """The inputs and outputs of action.yml as a page."""
     written = yaml.safe_load(action())
     lines = [
-        "# Inputs and outputs of the action",
+        "# Action inputs and outputs",
         "",
-        "Made from the table of options by `make generated`.",
+        "The command line has most of them too: `gradegate run --help`. An unknown input is a mistake that names what to write.",
         "",
     ]
     lines += ["| input | default | |", "|---|---|---|"]
@@ -88,16 +93,6 @@ def page() -> str:
         lines.append(f"| `{name}` | {default} | {keys['description']} |")
     lines += ["", "| output | |", "|---|---|"]
     lines += [f"| `{name}` | {keys['description']} |" for name, keys in written["outputs"].items()]
-    lines += [
-        "",
-        "Options that the command line alone has:",
-        "",
-        "| option | in the Action |",
-        "|---|---|",
-    ]
-    lines += [f"| `--{option.name}` | {option.no_input} |" for option in OPTIONS if option.no_input]
-    lines += ["", "Inputs that the command line lacks:", "", "| input | why |", "|---|---|"]
-    lines += [f"| `{option.name}` | {option.no_flag} |" for option in OPTIONS if option.no_flag]
     return "\n".join(lines) + "\n"
 
 
@@ -115,38 +110,22 @@ def in_container() -> str:
     return f"# Made from ../action.yml by `make generated`.\n{text}"
 
 
-def from_deepeval() -> str:
-    """docs/from-deepeval.md with the metrics that the table has: names with the same words share a row."""
-    head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
-    before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
-    rows: dict[str, list[str]] = {}
-    for it in foreign_types():
-        if it.tool == "DeepEval":
-            rows.setdefault(
-                same
-                if it.cure == spell_as_type(it.name)
-                else resolve_option_names(it.cure, inputs=False),
-                [],
-            ).append(f"`{it.name}`")
-    made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
-    return before + head + made + rest[rest.index("\n\n") + 1 :]
-
-
-KEY_REQUESTS = """\
-# Requests that a key signs
-
-Made from the providers by `make generated`.
-
-A vendor's key goes only into these requests, whatever a config says: at the vendor's own hosts, or below the address that a variable
-of the environment sets. A name in braces is one part of the path, such as the name of the model. [Keys](keys.md) has all rules.
-
-| kinds | keys | hosts | requests |
-|---|---|---|---|
-"""
+def deepeval_metrics() -> str:
+    """The metrics of DeepEval, each with what to write here, as a table that GitHub shows."""
+    metrics = [it for it in foreign_types() if it.tool == "DeepEval"]
+    rows = [
+        (it.name, resolve_option_names(it.cure, inputs=False).replace("`", "")) for it in metrics
+    ]
+    return csv_table(("DeepEval", "gradegate"), rows)
 
 
 def key_requests() -> str:
-    """The requests of each vendor with a key, with the kinds of providers that make them."""
+    """The requests that each vendor's key signs, as a table that GitHub shows.
+
+    A vendor's row has the kinds of providers that make the requests, the variables with its key,
+    its hosts, the variables with an address of it, and the requests. A name in braces is one part of
+    a path.
+    """
     kinds: dict[Vendor, list[str]] = {}
     for name, build in PROVIDERS:
         kinds.setdefault(getattr(build, "vendor", Vendor()), []).append(name)
@@ -154,28 +133,85 @@ def key_requests() -> str:
     for vendor, names in sorted(kinds.items(), key=lambda item: item[1]):
         if vendor.keys:
             hosts = [*vendor.hosts, *vendor.addresses]
-            hosts += ["any region"] * bool(vendor.forms)
-            cells = (names, vendor.keys, hosts, vendor.requests)
-            rows.append(" | ".join(", ".join(f"`{text}`" for text in texts) for texts in cells))
-    return KEY_REQUESTS + "".join(
-        f"| {row.replace('`any region`', 'any region')} |\n" for row in rows
-    )
+            if vendor.forms:
+                hosts.append("any region")
+            rows.append([", ".join(it) for it in (names, vendor.keys, hosts, vendor.requests)])
+    heads = ("kinds of providers", "variables with a key", "hosts and addresses", "requests")
+    return csv_table(heads, rows)
+
+
+def csv_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([heads, *rows])
+    return text.getvalue()
+
+
+def providers() -> str:
+    """Every id of a provider as a table: its kinds, keys, addresses, and the options that its `config` takes."""
+    rows = [("id", "kinds", "keys", "addresses", "options")]
+    for name, build in PROVIDERS:
+        vendor = getattr(build, "vendor", Vendor())
+        addresses = [getattr(build, "base_address", ""), *vendor.hosts, *vendor.addresses]
+        if addresses[0]:
+            addresses = [addresses[0], *vendor.addresses]
+        kinds = getattr(build, "kinds", None) or [
+            kind for kind, served in (("text", build.chats), ("embedding", build.embeds)) if served
+        ]
+        options = getattr(build, "options", None) or ()
+        columns = (kinds, vendor.keys, addresses, sorted(set(options)))
+        rows.append((name, *(" ".join(filter(None, column)) for column in columns)))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 INDEX = """\
 # Assertions
 
-An assertion checks an answer or a conversation. It passes, fails, or is an error if there is no verdict, as when a check exceeds a
-[limit](../limits.md). [Which assertion when](../which-assertion.md) helps to choose.
+An assertion checks an answer or a conversation. It passes, fails, or is an error if there is no verdict.
+
+## Which one when
+
+Begin with this for a RAG pipeline, and change one line at a time:
 
 ```yaml
+defaultTest:
+  options: {provider: openai:chat:MODEL} # the model that grades
 tests:
-  - vars: {question: "How much may I spend?"}
+  - description: approval limit
+    vars: {query: "What needs no approval?", context: file://docs/reimbursement.md}
     assert:
-      - {type: contains, value: '$500'}
-      - {type: not-icontains, value: as an AI}
-      - {type: llm-rubric, value: Names the limit and nothing else., threshold: 0.7}
+      - {type: contains, value: "$500"} # exact, and without a call
+      - {type: context-faithfulness, threshold: 0.9} # says nothing beyond the context
+      - {type: factuality, value: Purchases up to $500 need no approval.} # says what you expect
 ```
+
+Use the first row that fits:
+
+| you want to know whether | take | you must give | calls |
+|---|---|---|--:|
+| the answer contains a word, a number or a link | [contains, icontains](text.md#contains-contains-any-contains-all-icontains-icontains-any-icontains-all), [regex](text.md) | the text | 0 |
+| the answer is valid JSON of a given shape | [is-json](json.md) | a JSON Schema | 0 |
+| an agent called the right tools with the right arguments | [tool calls](tool-calls.md), [trajectory](tool-calls.md) | the tools | 0 |
+| the answer is short, quick or cheap enough | [length and ending](text.md#word-count-levenshtein-finish-reason), [cost and latency](budget.md) | a limit | 0 |
+| the answer states the same facts as an expected answer | [factuality](factuality.md) | the expected answer | 1 |
+| the answer means about the same as an expected text | [similar](similar.md) | the text, an embedding model | 1 |
+| the answer meets one criterion, yes or no | [model-graded-closedqa](llm-rubric.md#model-graded-closedqa) | the criterion | 1 |
+| the answer meets a rubric, with points between | [llm-rubric](llm-rubric.md) | the rubric | 1 |
+| the answer meets criteria that take several steps to check | [g-eval](g-eval.md) | criteria | 2 each |
+| the answer is about the question | [answer-relevance](answer-relevance.md) | the question, an embedding model | 4 |
+| the answer keeps to its documents | [faithfulness](faithfulness.md) | the documents | 1 to 3; more for turns |
+| the claims of the answer are true, by what a model knows | [factfulness](factfulness.md) | a source for claims that the model does not know | 4 to 7 |
+| retrieval finds what an answer needs | [context-recall](context.md#context-recall) | documents, the expected answer | 1 |
+| retrieval finds little else | [context-relevance](context.md#context-relevance) | documents, the question | 1 |
+| retrieval puts helpful documents first | [contextual-precision](context.md#contextual-precision) | documents, the expected answer | 1 |
+| each turn of a conversation fits what came before | [conversation-relevance](conversation.md#conversation-relevance) | a conversation | 1 an exchange |
+| the assistant remembers what the user said | [knowledge-retention](conversation.md#knowledge-retention) | a conversation | 1 to 2 an exchange |
+| the user got what they wanted | [conversation-completeness](conversation.md#conversation-completeness) | a conversation | 1 + 1 an intention |
+| an agent reached its goal | [goal-accuracy](agents.md#goal-accuracy) | a conversation | 2 a task |
+| one answer is the best of several | [select-best](select-best.md) | a criterion | 1 |
+| something else that you can compute | [javascript](code.md#javascript), [python](code.md#python) | code | 0 |
 """
 COMMON = """
 ## Keys of every assertion
@@ -186,7 +222,7 @@ COMMON = """
 | `weight` | 1 | in the score of the case; 0: reported, never fails |
 | `metric` | | a name for reports and gate rules |
 | `blocking` | `true` | `false`: reported, never fails the check |
-| `provider` | [the grader](../graders.md) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
+| `provider` | [the grader](../providers.md#which-model-grades) | the model that grades, or one for each of `text`, `embedding`, `classification`, `moderation` |
 | `rubricPrompt` | our prompt | the prompt of the grader |
 
 CSV cells without a threshold (`similar:text`) take promptfoo's default, which may differ.
@@ -198,7 +234,7 @@ With `not-` before a type, what passes fails, and what fails passes. The score i
 ## Grader replies
 
 A grader replies with a JSON object: a reason, then the verdict under the keys on the page. Where the page says so, a last line also counts.
-[Verdicts](../verdicts.md) has the rules.
+[Verdicts](../verdicts.md#reading-a-graders-reply) has the rules.
 
 - `config.language` sets the language of the reasons.
 - `rubricPrompt` is a text, chat messages, or `file://...`. It sees the test's variables and those on the page. For several steps it is a
@@ -212,7 +248,7 @@ may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_c
 `retrieval_context`, then `context`.
 
 - A list in `vars` makes one test for each item, as in promptfoo. `options.disableVarExpansion: true` keeps it together.
-- `contextTransform` on the assertion finds the texts with [JavaScript](../javascript.md): `context.metadata.documents`,
+- `contextTransform` on the assertion finds the texts with [JavaScript](../code.md#javascript): `context.metadata.documents`,
   `JSON.parse(output).citations.map(c => c.text)`. If the target or its transform gave data, `output` is that data: `output.citations`.
 - No `context` is a mistake before the run if the config shows it. Otherwise, absent texts are an error.
 
@@ -230,19 +266,42 @@ DeepEval's assertions take these options in `config`:
 """
 
 
+class Section(NamedTuple):
+    """A part of a page about the types that its heading names; its anchor is empty for a whole page."""
+
+    types: tuple[str, ...]
+    anchor: str
+    text: str
+
+
+TYPES = {*EVALUATORS.names(), "assert-set"}
+
+
+def sections(page: Path) -> list[Section]:
+    """The sections of a page of level 1 or 2 with headings that list types."""
+    found = []
+    for level, heading, text in SECTION.findall(page.read_text()):
+        types = tuple(heading.split(", "))
+        if TYPES.issuperset(types):
+            anchor = re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") if level == "##" else ""
+            found.append(Section(types, anchor, text))
+    return found
+
+
+SECTION = re.compile(r"^(##?) (.+)\n((?:(?!##? ).*\n?)*)", re.MULTILINE)
+
+
 def assertions() -> str:
-    """The index of the assertions' pages: their names and first paragraphs, apart by whether a model is called."""
+    """The index of the assertions' pages: their types and first paragraphs, apart by whether a model is called."""
     lists: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
     for page in sorted((DOCS / "assertions").glob("*.md")):
-        if names := names_of(page):
-            graders = [grader for grader in map(EVALUATORS.find, names) if grader]
-            sentence = " ".join(page.read_text().split("\n\n")[1].split())
-            list_of = lists[
-                "Model-graded"
-                if any(grader.requires.models for grader in graders)
-                else "Deterministic"
-            ]
-            list_of.append(f"- [{', '.join(names)}]({page.name}): {sentence}\n")
+        for section in sections(page):
+            graders = [grader for grader in map(EVALUATORS.find, section.types) if grader]
+            calls_models = any(grader.requires.models for grader in graders)
+            sentence = " ".join(section.text.strip().split("\n\n")[0].split())
+            link = f"{page.name}#{section.anchor}" if section.anchor else page.name
+            line = f"- [{', '.join(section.types)}]({link}): {sentence}\n"
+            lists["Model-graded" if calls_models else "Deterministic"].append(line)
     return (
         INDEX
         + "".join(f"\n## {title}\n\n{''.join(lines)}" for title, lines in lists.items())
@@ -250,21 +309,13 @@ def assertions() -> str:
     )
 
 
-def names_of(page: Path) -> list[str]:
-    """The types that a page is about: its heading."""
-    return (
-        page.read_text().partition("\n")[0].removeprefix("# ").split(", ")
-        if page.name != "README.md"
-        else []
-    )
-
-
 FILES = {
     ROOT / "action.yml": action,
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
-    DOCS / "from-deepeval.md": from_deepeval,
-    DOCS / "key-requests.md": key_requests,
+    DOCS / "deepeval-metrics.csv": deepeval_metrics,
+    DOCS / "key-requests.csv": key_requests,
+    DOCS / "providers.csv": providers,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

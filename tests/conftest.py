@@ -14,7 +14,7 @@ from hypothesis import settings
 from gradegate.cli import main as cli
 from gradegate.planning import planner
 from gradegate.sandbox.evaluate import reset_accounts
-from gradegate.security.redaction import forget_minted_tokens
+from gradegate.security import redaction
 from support.fake_llm import FakeLlm, serve
 
 # On GitHub keys are bound to their hosts; tests say so themselves where they mean it.
@@ -50,7 +50,7 @@ def a_new_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another test evaluated is not on the account of this one, its tokens are no secrets here, and no call is retried."""
     reset_accounts()
     monkeypatch.setattr(planner, "RETRIES", 0)
-    forget_minted_tokens()
+    monkeypatch.setattr(redaction, "MINTED_TOKENS", redaction.MintedTokens())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The examples of docs/contributing: put where the page says, each plug-in runs and its test passes, with no edit elsewhere."""
+"""The plug-ins of examples/plug-ins: copied into the package, each runs and its test passes, with no edit elsewhere."""
 
 import os
 import re
@@ -11,9 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
-# Of what a plug-in takes; making a release takes none.
-PAGES = [page for page in sorted((ROOT / "docs" / "contributing").glob("*.md")) if page.stem != "release"]
-FILE = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGE = ROOT / "docs" / "contributing" / "plug-ins.md"
+EXAMPLES = sorted((ROOT / "examples" / "plug-ins").iterdir())
 COPIED = ("pyproject.toml", "src", "tests/conftest.py", "tests/support", "tests/plugins", "scripts")
 
 
@@ -33,22 +32,28 @@ def run(checkout, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_there_is_a_page_for_each_kind_of_plug_in():
-    assert [page.stem for page in PAGES] == ["answers", "assertion", "dialect", "provider", "report"]
+def test_there_is_an_example_of_each_kind_of_plug_in_and_the_page_links_its_files():
+    assert [example.name for example in EXAMPLES] == ["answers", "assertion", "dialect", "provider", "report"]
+    linked = {(PAGE.parent / link).resolve() for link in re.findall(r"\]\((\.\./[^)#]+)\)", PAGE.read_text())}
+    assert {path for example in EXAMPLES for path in files_of(example)} <= linked
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_example_of_the_page_works_as_it_is(page, checkout):
-    files = dict(FILE.findall(page.read_text()))
-    for name, content in files.items():
+def files_of(example):
+    return sorted(path for path in example.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_an_example_works_as_it_is(example, checkout):
+    names = [path.relative_to(example).as_posix() for path in files_of(example)]
+    for name in names:
         assert not (checkout / name).exists(), name
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkout / name).write_text(content)
-    (test,) = [name for name in files if name.startswith("tests/")]
-    assert len(files) >= 2
+        shutil.copy(example / name, checkout / name)
+    (test,) = [name for name in names if name.startswith("tests/")]
+    assert len(names) >= 2
     code, said = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test)
     assert code == 0, said
-    python = [name for name in files if name.endswith(".py")]
+    python = [name for name in names if name.endswith(".py")]
     for arguments in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
         code, said = run(checkout, "ruff", *arguments, *python)
         assert code == 0, said

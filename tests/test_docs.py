@@ -52,10 +52,10 @@ def test_every_page_stands_in_the_navigation_of_the_site_once():
     assert sorted(names(groups)) == sorted(pages)
 
 
-def test_the_readme_begins_with_the_two_commands_and_make_has_them():
-    first_minute = (ROOT / "README.md").read_text().partition("## The first minute")[2].partition("\n## ")[0]
+def test_the_readme_names_two_commands_to_try_and_make_has_them():
+    first = (ROOT / "README.md").read_text().partition("\n## Try it without a key\n")[2].partition("\n## ")[0]
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = set(re.findall(r"\bmake (\w+)", first_minute))
+    named = set(re.findall(r"\bmake (\w+)", first))
     assert {"demo", "test"} <= named <= targets
 
 
@@ -87,7 +87,7 @@ def test_pages_for_contributors_name_files_that_exist():
 
 
 def test_the_page_of_graders_names_every_default():
-    page = (ROOT / "docs" / "graders.md").read_text()
+    page = (ROOT / "docs" / "providers.md").read_text()
     for entry in table("planning.binding", "default_graders.yaml"):
         names = [*entry["keys"], *entry.get("variables", ())]
         names += [model for kind, model in entry.items() if kind in DEFAULT_KINDS and "{" not in model]
@@ -111,17 +111,21 @@ def test_the_index_is_what_the_registry_and_the_pages_make_it():
     assert (FOLDER / "README.md").read_text() == generated().assertions(), "stale -> make generated"
 
 
-def test_every_type_has_one_page_and_every_page_is_about_types():
-    names = [name for page in ASSERTIONS for name in generated().names_of(page)]
-    assert sorted(names) == sorted(TYPES)
+SECTIONS = [(page, section) for page in ASSERTIONS for section in generated().sections(page)]
+SECTION_IDS = [section.types[0] for _, section in SECTIONS]
 
 
-@each("page", ASSERTIONS, ids=lambda page: page.stem)
-def test_examples_are_yaml_with_types_that_there_are(page):
-    examples = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
-    shown = [found for example in examples for found in types_in(yaml.safe_load(example))]
-    assert {kind.removeprefix("not-") for kind in shown} <= TYPES
-    assert set(generated().names_of(page)) & {kind.removeprefix("not-") for kind in shown}
+def test_every_type_has_one_section_and_every_page_is_about_types():
+    assert sorted(name for _, section in SECTIONS for name in section.types) == sorted(TYPES)
+    assert {page for page, _ in SECTIONS} == set(ASSERTIONS)
+
+
+@pytest.mark.parametrize(("page", "section"), SECTIONS, ids=SECTION_IDS)
+def test_an_example_of_a_section_has_its_types(page, section):
+    examples = re.findall(r"```yaml\n(.*?)```", section.text, re.DOTALL)
+    shown = {kind.removeprefix("not-") for example in examples for kind in types_in(yaml.safe_load(example))}
+    assert shown <= TYPES
+    assert shown & set(section.types)
 
 
 def types_in(value):
@@ -137,12 +141,12 @@ def test_links_lead_somewhere(page):
         assert (FOLDER / target).exists(), target
 
 
-@each("page", ASSERTIONS, ids=lambda page: page.stem)
-def test_defaults_are_those_of_the_code(page):
-    """The threshold that a page gives is the one that the grader applies."""
-    text = page.read_text()
-    stated = re.search(r"^\| `threshold` \| ([\d.]+) |default `threshold` is ([\d.]+\d)", text, re.MULTILINE)
-    for name in generated().names_of(page):
+@pytest.mark.parametrize(("page", "section"), SECTIONS, ids=SECTION_IDS)
+def test_defaults_are_those_of_the_code(page, section):
+    """The threshold that a section gives is the one that the grader applies; without one, that of the page's first lines."""
+    default = re.compile(r"^\| `threshold` \| ([\d.]+) |default `threshold` is ([\d.]+\d)", re.MULTILINE)
+    stated = default.search(section.text) or default.search(page.read_text().partition("\n## ")[0])
+    for name in section.types:
         kind = EVALUATORS.find(name)
         if stated and kind is not None:
             assert kind.scoring.default == float(stated[1] or stated[2]), name

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(not BUILDER.exists() and not REQUIRED, reason="`make site` installs what builds the site"),
 ]
 MOUSE = ",primaryHoverType=2,availableHoverTypes=2"  # with one, the theme lets keys reach blocks that scroll
-AXED = ("index.html", "which-assertion.html", "config.html")
+AXED = ("index.html", "assertions/index.html", "config.html")
 SHOWN = ("li", "ol", "ul", "table", "tr", "pre", "h2", "h3", "strong")
 
 
@@ -48,7 +48,7 @@ def test_a_page_has_the_lists_tables_and_blocks_that_it_has_at_github(site: Path
 def test_links_out_of_the_docs_lead_to_github(site: Path) -> None:
     repository = re.findall(r"^repo_url: (\S+)$", (docs_site.ROOT / "mkdocs.yml").read_text(), re.MULTILINE)[0]
     assert f"{repository}/blob/main/examples/workflow.yml" in (site / "github.html").read_text()
-    assert f"{repository}/blob/main/docs/screens/README.md" in (site / "github-comment.html").read_text()
+    assert f"{repository}/blob/main/docs/screens/README.md" in (site / "report.html").read_text()
 
 
 @pytest.mark.parametrize("wrong", ["[x](nowhere.md)", "[x](keys.md#nowhere)"])

@@ -118,7 +118,7 @@ class NoPartsError(ConfigError):
 class ProviderError(GradegateError):
     """A model gave no answer. The message is in the provider's own words if it gave any.
 
-    ``asked`` is the model, with its host, that answered with an error status. Empty if that is not the reason.
+    ``refusing_model`` is the model, with its host, that answered with an error status. It is empty if that is not the reason.
     """
 
     def __init__(
@@ -126,12 +126,12 @@ class ProviderError(GradegateError):
         message: str,
         trouble: Trouble = Trouble.MALFORMED,
         status: int | None = None,
-        asked: str = "",
+        refusing_model: str = "",
     ) -> None:
         super().__init__(message)
         self.trouble = trouble
         self.status = status
-        self.asked = asked
+        self.refusing_model = refusing_model
 
 
 class Unreadable(GradegateError):

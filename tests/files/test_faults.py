@@ -4,7 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 
-from gradegate.files.documents import WrongError, fault
+from gradegate.files.json_text import RefusedTextError, describe_syntax_error
 
 TEXTS = [
     (json.loads, "Answer: x", "`A` cannot stand at line 1, column 1"),
@@ -28,6 +28,6 @@ def test_a_text_is_wrong_at_a_place() -> None:
         try:
             read(text)
         except (ValueError, SyntaxError, RecursionError, re.error) as e:
-            wrong += [] if fault(e, text) == said else [(text[:20], fault(e, text))]
+            wrong += [] if describe_syntax_error(e, text) == said else [(text[:20], describe_syntax_error(e, text))]
     assert wrong == []
-    assert fault(WrongError("it declares entities"), "") == "it declares entities"
+    assert describe_syntax_error(RefusedTextError("it declares entities"), "") == "it declares entities"

@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError
 from gradegate.files import documents as document
+from gradegate.files.references import read_with_references
 from support.each import each, table
 
 
 def read(text: str):
-    return document.resolved(text.encode(), "c.yaml")
+    return read_with_references(text.encode(), "c.yaml")
 
 
 def test_a_reference_stands_for_what_it_leads_to_and_what_is_beside_it_wins():
@@ -52,6 +53,8 @@ def test_a_document_without_references_stays_the_same():
             "\n".join(["a0: [1, 2, 3]", *(f"a{n}: [{{$ref: '#/a{n - 1}'}}, {{$ref: '#/a{n - 1}'}}]" for n in range(1, 40))]),
             "multiply this file",
         ),
+        ("\n".join([*(f"a{n}: {{$ref: '#/a{n + 1}'}}" for n in range(5_000)), "a5000: 1"]), "deeper than 64 levels"),
+        ("\n".join(["a0: 1", *(f"a{n}: {{b: {{$ref: '#/a{n - 1}'}}}}" for n in range(1, 100))]), "deeper than 64 levels"),
     ],
 )
 def test_references_that_cannot_be_followed_are_mistakes_with_their_line(text, said):
@@ -73,7 +76,7 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.sampled_from("abc"), VALUES))
 def test_whatever_refers_to_whatever_it_ends(content):
     try:
-        filled = document.resolved(document.to_json(content).encode(), "c.yaml")
+        filled = read_with_references(document.to_json(content).encode(), "c.yaml")
     except ConfigError:
         return
     assert "$ref" not in document.to_json(filled)

@@ -54,7 +54,7 @@ def refused(root: Path, name: str, given: Mapping[str, str], config: str = "eval
     with pytest.raises(ConfigError) as caught:
         read(root, name, given, config)
     (mistake,) = caught.value.mistakes
-    assert "docs/github-events.md" in mistake.cure
+    assert "docs/github.md" in mistake.cure
     return mistake.what
 
 

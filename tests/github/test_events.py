@@ -1,4 +1,4 @@
-"""What comes of each event, and which files are read then: the tables of docs/github-events.md, and the pull request behind a second stage."""
+"""What comes of each event, and which files are read then: the tables of docs/github.md, and the pull request behind a second stage."""
 
 import re
 from pathlib import Path
@@ -13,17 +13,18 @@ from support.fake_github import FakeGitHub, Token
 from support.fake_llm import FakeLlm
 from support.job import Job
 
-PAGE = (Path(__file__).parents[2] / "docs" / "github-events.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "github.md").read_text()
 
 
 def section(heading: str) -> str:
     return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
-OUTCOMES = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", section("What happens at each event"), re.MULTILINE)
-FILES = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", section("Which files are read"), re.MULTILINE)[1:]
+OUTCOMES = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \| (.+?) \|$", section("Events"), re.MULTILINE)
+FILES = re.findall(r"^\| (.+?) \| ((?:the|files) .+?) \|$", section("Which files are read"), re.MULTILINE)
 CHECKOUT, COMMIT = "the checkout", "files of `GITHUB_SHA`"
 NAMED = [(event, what) for events, what in FILES for event in re.findall(r"`([a-z_]+)`", events)]
+NAMED += [(event, COMMIT) for event in table(__file__, "events_that_the_page_does_not_name")]
 CLOSED = [("invented_in_2027", what) for events, what in FILES if "any other" in events]
 MISTAKE, NOT_RUN = "`mistake`, 2", "`not-run`, 3"
 POSTED, READ_ONLY, NOBODYS = "posted", "refused: the token only reads", "none: there is no pull request"
@@ -159,7 +160,7 @@ def test_files_laid_over_the_checkout_reach_nobody_by_no_command(job: Job, capsy
     assert job.llm.requests == []
     told = capsys.readouterr().err
     assert f"`{PROMPT}` is not as it is in the commit" in told
-    assert "docs/github-events.md" in told
+    assert "docs/github.md" in told
 
 
 def test_one_wrong_checkout_is_said_once_for_many_configs(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

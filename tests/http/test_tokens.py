@@ -8,7 +8,8 @@ import pytest
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import bearer_header
 from gradegate.http.tokens import MintedToken, Token, Tokens, parse_lifetime
-from gradegate.security.redaction import Readings, minted_token_traces, redactor
+from gradegate.security.redaction import minted_token_traces, redactor
+from gradegate.security.secret_traces import SearchableText
 
 LONG, OVER = 3600.0, 1e-9  # seconds: one that is not renewed in a test, one that has ended at once
 
@@ -151,5 +152,5 @@ def test_a_token_is_hidden_from_when_it_is_minted():
     assert hide(text) == text
     MintedToken(Mint(Token("late-minted-token-001", LONG))).take_token()
     assert hide(text) == "it said *** and ***"
-    assert minted_token_traces().are_in(Readings.from_text("late-minted-token-001"))
+    assert minted_token_traces().are_in(SearchableText.from_text("late-minted-token-001"))
     assert "late-minted-token-001" not in repr(Token("late-minted-token-001", LONG))

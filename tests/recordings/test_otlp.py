@@ -148,6 +148,53 @@ def test_an_event_that_tells_of_no_call_hides_none(grade):
     assert outcome(grade(lambda case: [[make_trace(root(case), said)]])) == "pass"
 
 
+SILENT = [
+    ("GenAI", {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}),
+    ("an operation that is not known", {"gen_ai.operation.name": "plan"}),
+    ("OpenInference", {"openinference.span.kind": "LLM", "output.value": "hi"}),
+    ("two kinds", {"openinference.span.kind": "CHAIN", "gen_ai.operation.name": "chat"}),
+    ("Langfuse", {"langfuse.observation.type": "generation"}),
+    ("a name", {"gen_ai.response.model": "m"}),
+]
+
+
+@pytest.mark.parametrize("attributes", [it[1] for it in SILENT], ids=[it[0] for it in SILENT])
+def test_a_model_without_output_messages_leaves_the_calls_unknown(grade, attributes):
+    ran = grade(lambda case: [[make_trace(root(case), span(2, attributes, parent=1))]])
+    assert outcome(ran) == "error"
+    assert ran.grades[0]["reason"].endswith("a span of a model has no output messages")
+    ran = grade(lambda case: [[make_trace(root(case), span(2, attributes))]])
+    assert outcome(ran) == "error"
+    assert "has no output messages and is below no span with the case" in ran.grades[0]["reason"]
+
+
+def test_spans_of_tools_tell_what_a_silent_model_called(grade):
+    other = {**TOOL, "gen_ai.tool.name": "look"}
+    for tool, expected in ((TOOL, "fail"), (other, "pass")):
+        model = span(2, {"gen_ai.operation.name": "chat"}, parent=1)
+        spans = [model, span(3, tool, parent=1)]
+        assert outcome(grade(lambda case, spans=spans: [[make_trace(root(case), *spans)]])) == expected
+
+
+MESSAGES = {key: value for key, value in genai("x", "hi").items() if key.endswith(".messages")}
+
+
+@pytest.mark.parametrize(
+    "agent", [{"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m"}, {"openinference.span.kind": "AGENT"}]
+)
+def test_the_models_of_an_agent_show_its_calls(grade, agent):
+    def make(case, *spans):
+        return [[make_trace(span(1, {**MESSAGES, **agent, "gradegate.case": case}), *spans)]]
+
+    assert outcome(grade(make)) == "error"
+    assert outcome(grade(lambda case: make(case, span(2, {"gen_ai.operation.name": "chat"}, parent=1)))) == "error"
+    assert outcome(grade(lambda case: make(case, span(2, genai("x", "hi"), parent=1)))) == "pass"
+    assert (
+        outcome(grade(lambda case: make(case, span(2, {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "m"}, parent=1))))
+        == "error"
+    )
+
+
 def test_calls_before_the_question_are_none_of_the_answer(grade):
     history = [
         {"role": "assistant", "parts": [{"type": "tool_call", "name": "refund", "arguments": {}}]},

@@ -91,7 +91,7 @@ def judged(gate, tmp_path_factory) -> Callable:
 
 RULE = (
     "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
-    " that is not in the commit. Code in a config may import no file (docs/exec.md)"
+    " that is not in the commit. Code in a config may import no file (docs/code.md)"
 )
 
 

@@ -1,14 +1,15 @@
 """A credential leaves as the credential of its provider, or of no vendor in a header, and as nothing else."""
 
 import base64
+import html
 import json
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.redaction import Readings, SecretTraces
+from gradegate.security.secret_traces import SearchableText, SecretTraces
 from gradegate.security.secrets import sounds_secret
 from gradegate.security.vendors import Vendor as Vendors
 from support import clouds
@@ -16,6 +17,7 @@ from support.each import table
 from support.fake_llm import chat
 from support.graded import mistakes
 from support.loopback import JsonHandler, listening
+from support.signs import bold, entities, tag_letters
 from support.vendors import claude, converse, gemini, make_message, ollama, output_text, responses
 
 VENDORS = table(__file__, "VENDORS")
@@ -248,7 +250,7 @@ def test_a_credential_that_is_brought_in_whole_is_sent_nowhere_in_any_spelling(g
     assert wrong == []
     assert all(grade["withheld"] for grade in grades.values())
     traces = SecretTraces.from_whole_secrets(CANARIES.values())
-    assert [raw for raw in world.seen if traces.are_in(Readings.from_text(raw.decode()))] == []
+    assert [raw for raw in world.seen if traces.are_in(SearchableText.from_text(raw.decode()))] == []
 
 
 def test_the_name_of_every_vendors_key_says_that_it_is_one():
@@ -286,6 +288,12 @@ def test_each_spelling_is_found_in_each_case_and_at_each_offset():
         "upper percent": lambda text: quote(text, safe=""),
         "percent of base64": lambda text: quote(base64.b64encode(text.encode()).decode(), safe=""),
         "json of json": lambda text: json.dumps(json.dumps(text)),
+        "marks on letters": "\u0301".join,
+        "marks in json": lambda text: json.dumps("\u0301".join(text)),
+        "tag letters": tag_letters,
+        "tag letters in json": lambda text: json.dumps(tag_letters(text)),
+        "tag letters between": lambda text: json.dumps(text[:5] + tag_letters("no") + text[5:]),
+        "bold in json": lambda text: json.dumps(bold(text)),
         "in lines": "\n".join,
         "hex backwards": lambda text: text.encode().hex()[::-1],
         "base64 backwards": lambda text: base64.b64encode(text.encode()).decode()[::-1],
@@ -294,10 +302,30 @@ def test_each_spelling_is_found_in_each_case_and_at_each_offset():
         (name, text)
         for name, made in spellings.items()
         for text in (secret, secret[::-1])
-        if not traces.are_in(Readings.from_text(f"({made(text)})"))
+        if not traces.are_in(SearchableText.from_text(f"({made(text)})"))
     ]
     assert missed == []
-    assert not traces.are_in(Readings.from_text(f"{secret[:-2]} {secret[2:]}"))
+    assert not traces.are_in(SearchableText.from_text(f"{secret[:-2]} {secret[2:]}"))
+
+
+def test_a_credential_that_is_escaped_twice_is_found_in_a_url_a_form_and_a_body():
+    secret = "sk-Canary+4f9A/z0=Q"
+    traces = SecretTraces.from_whole_secrets([secret])
+    written = [
+        html.escape(entities(secret)),
+        quote(entities(secret), safe=""),
+        quote(quote(secret, safe=""), safe=""),
+        json.dumps(json.dumps(secret)),
+    ]
+    sent = {
+        "url": lambda text: f"https://a.example/?q={quote(text, safe='')}",
+        "form": lambda text: urlencode({"q": text}),
+        "body": lambda text: json.dumps({"q": text}),
+    }
+    missed = [
+        (place, text) for place, encode in sent.items() for text in written if not traces.are_in(SearchableText.from_text(encode(text)))
+    ]
+    assert missed == []
 
 
 def test_a_sign_in_holds_a_credential_in_its_own_fields_alone(gate, monkeypatch, tmp_path):

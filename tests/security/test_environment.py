@@ -9,24 +9,24 @@ VARIABLES = {"CI": "true", "GITHUB_SHA": "a" * 40, "TOWN": "Oslo", "API_KEY": "s
 
 def test_texts_of_a_config_show_literals_and_what_is_public_or_allowed():
     env = Environment(VARIABLES, frozenset({"TOWN"})).with_literals({"OWN": "x", "API_KEY": "mine"})
-    assert env.texts() == {"API_KEY": "mine", "CI": "true", "GITHUB_SHA": "a" * 40, "OWN": "x", "TOWN": "Oslo"}
+    assert env.open_variables() == {"API_KEY": "mine", "CI": "true", "GITHUB_SHA": "a" * 40, "OWN": "x", "TOWN": "Oslo"}
     assert [name for name in (*VARIABLES, "OWN", "NOTHING") if env.is_closed(name)] == ["GITHUB_TOKEN"]
     assert [name for name in VARIABLES if Environment(VARIABLES).is_closed(name)] == ["TOWN", "API_KEY", "GITHUB_TOKEN"]
 
 
 def test_a_provider_reads_more_and_never_what_is_the_runners_own():
     env = Environment(VARIABLES)
-    assert [env.get(name) for name in ("TOWN", "API_KEY", "GITHUB_TOKEN", "NOTHING")] == ["Oslo", "sk", "", ""]
-    assert env.sources("API_KEY") == {"API_KEY"}
-    assert env.sources("CI") == env.sources("NOTHING") == frozenset()
-    assert env.with_literals({"API_KEY": "mine"}).sources("API_KEY") == frozenset()
+    assert [env.read(name) for name in ("TOWN", "API_KEY", "GITHUB_TOKEN", "NOTHING")] == ["Oslo", "sk", "", ""]
+    assert env.variables_behind("API_KEY") == {"API_KEY"}
+    assert env.variables_behind("CI") == env.variables_behind("NOTHING") == frozenset()
+    assert env.with_literals({"API_KEY": "mine"}).variables_behind("API_KEY") == frozenset()
 
 
 def test_a_literal_that_shows_a_variable_gives_the_variable_away():
     env = Environment(VARIABLES).with_literals({"COPY": "sk"}, {"COPY": frozenset({"API_KEY"})})
-    assert env.sources("COPY") == {"API_KEY"}
-    assert "COPY" not in env.texts()
-    assert env.with_literals({"COPY": "plain"}).texts()["COPY"] == "plain"
+    assert env.variables_behind("COPY") == {"API_KEY"}
+    assert "COPY" not in env.open_variables()
+    assert env.with_literals({"COPY": "plain"}).open_variables()["COPY"] == "plain"
 
 
 @pytest.mark.parametrize(("name", "own"), table(__file__, "what_is_the_runners_own"))

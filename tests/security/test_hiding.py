@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.security.redaction import redactor
+from support.signs import bold, entities, tag_letters
 
 KEY = "sk-canary-4f9A+/z0"
 hide = redactor([KEY])
@@ -60,12 +61,38 @@ def test_plain_text_is_left_as_it_is():
         KEY.upper(),
         "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in KEY),
         KEY.replace("-", "&hyphen;"),
+        *(mark.join(KEY) for mark in "\u0301\u0323\u20e3"),
+        "\\u0301".join(KEY),
+        tag_letters(KEY),
+        KEY[:7] + tag_letters(KEY[7:]),
+        KEY[:7] + tag_letters("xY") + KEY[7:],
+        json.dumps(tag_letters(KEY))[1:-1],
+        json.dumps(KEY[:7] + tag_letters("xY") + KEY[7:])[1:-1],
+        bold(KEY),
+        json.dumps(bold(KEY))[1:-1],
+        json.dumps(bold(KEY))[1:-1].upper().replace("\\U", "\\u"),
+        html.escape(entities(KEY)),
+        quote(html.escape(entities(KEY)), safe=""),
+        quote(quote(entities(KEY), safe=""), safe=""),
+        json.dumps(json.dumps(json.dumps("\n".join(KEY))))[7:-7],
         KEY[1:],
         KEY[:-1],
     ],
 )
 def test_every_form_is_hidden(form):
     assert hide(f"<{form}>") == "<***>"
+
+
+@pytest.mark.parametrize("short_key", ["s3cr3t-Key", "sesame-open"])
+def test_a_sign_that_nobody_sees_hides_no_key_of_few_letters(short_key):
+    broken = short_key[:4] + tag_letters("n") + short_key[4:]
+    for text in (broken, json.dumps(broken)[1:-1], tag_letters(short_key)):
+        assert redactor([short_key])(f"<{text}>") == "<***>", text
+
+
+def test_what_stands_beside_an_escaped_key_is_left():
+    text = f"{bold('no key')} \\ud835 {json.dumps(bold(KEY))} \\ud83d\\ude00 {tag_letters('nothing')} e\u0301"
+    assert hide(text) == text.replace(json.dumps(bold(KEY))[1:-1], "***")
 
 
 @pytest.mark.parametrize("before", ["", "u", "us", "Bearer ", "user:", "someone:"])

@@ -1,7 +1,7 @@
 """javascript: an expression or a function of the config over the answer, in an engine that reaches nothing.
 
 As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/javascript/, ``src/assertions/javascript.ts``;
-``docs/javascript.md`` says what is other.
+``docs/code.md`` says what is other.
 """
 
 from collections.abc import Mapping

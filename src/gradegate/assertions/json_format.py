@@ -19,6 +19,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.errors import ConfigError
 from gradegate.files import documents
+from gradegate.files.json_text import describe_syntax_error
 from gradegate.templating import json_schema, lenient_json
 
 MOST = 1000  # objects of one answer that are checked
@@ -31,7 +32,7 @@ class _WithSchema(TextEvaluator):
 
     @field_validator("value")
     @classmethod
-    def _schema(cls, value: Any) -> Any:
+    def _parse_schema(cls, value: Any) -> Any:
         if isinstance(value, str):
             try:
                 value = documents.read(value.encode("utf-8", "replace"), "schema")
@@ -44,13 +45,11 @@ class _WithSchema(TextEvaluator):
         return value
 
     def _problem(self, value: Any) -> str:
-        """Why a value does not conform, empty when it does. Raises NoVerdict where checking it exceeds a limit."""
+        """Say why a value does not fit the schema. Empty if it fits. Raises NoVerdict if the check exceeds a limit."""
+        if self.value is None:
+            return ""
         try:
-            return (
-                ""
-                if self.value is None
-                else json_schema.schema_problem(documents.to_json(self.value), value)
-            )
+            return json_schema.schema_problem(documents.to_json(self.value), value)
         except ValueError as e:
             raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
 
@@ -63,7 +62,9 @@ class IsJson(_WithSchema):
         try:
             value = json.loads(output, parse_constant=lenient_json.refuse_constant)
         except (ValueError, RecursionError) as e:
-            return pass_or_fail(False, f"the answer is not JSON: {documents.fault(e, output)}")
+            return pass_or_fail(
+                False, f"the answer is not JSON: {describe_syntax_error(e, output)}"
+            )
         problem = self._problem(value)
         return pass_or_fail(not problem, problem or "the answer is JSON that fits the schema")
 
@@ -74,8 +75,8 @@ class ContainsJson(_WithSchema):
 
     def check(self, output: str) -> Verdict:
         problem = "the answer contains no JSON object"
-        for tried, item in enumerate(lenient_json.find_objects(output), 1):
-            if tried > MOST:
+        for number, item in enumerate(lenient_json.find_objects(output), 1):
+            if number > MOST:
                 raise NoVerdict(
                     f"none of the first {MOST:,} JSON objects of the answer fits the schema"
                 )

@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.core.field_types import FilledText, split_list
-from gradegate.files.documents import WrongError, fault
+from gradegate.files.json_text import RefusedTextError, describe_syntax_error
 from gradegate.templating import regex
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
@@ -71,11 +71,14 @@ class _Reader:
         return len(text)
 
     def _start(self, name: str, attributes: Any) -> None:
-        name = name.rpartition(" ")[2]  # without the namespace
-        number = self._counts[-1].get(name, 0)
-        self._counts[-1][name] = number + 1
+        """Enter an element. The paths that lead to it are no longer missing."""
         if len(self._open_elements) >= DEEPEST:
             raise NoVerdict(f"the XML of the answer is nested deeper than {DEEPEST:,} levels")
+        name = name.rpartition(" ")[2]  # without the namespace
+        siblings = self._counts[-1]
+        number = siblings.get(name, 0)
+        siblings[name] = number + 1
+
         self._open_elements.append(name)
         self._counts.append({})
         self.missing = {path for path in self.missing if not self._is_at(path, number)}
@@ -98,7 +101,7 @@ class _Reader:
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if internal:
-            raise WrongError(
+            raise RefusedTextError(
                 "it declares its own entities or elements, which gradegate does not read"
             )
 
@@ -118,7 +121,7 @@ class IsXml(_OfXml):
         try:
             reader.read(output)
         except (expat.ExpatError, ValueError) as e:
-            return pass_or_fail(False, f"the answer is not XML: {fault(e, output)}")
+            return pass_or_fail(False, f"the answer is not XML: {describe_syntax_error(e, output)}")
         return _verdict_on_elements(reader.missing)
 
 

@@ -32,6 +32,7 @@ from gradegate.assertions.metrics.tool_calls import (
 )
 from gradegate.core.field_types import FilledText, split_list, strip_texts
 from gradegate.files import documents
+from gradegate.files.json_text import describe_syntax_error
 from gradegate.providers.api.content import function_schemas
 from gradegate.structs import JsonObject
 from gradegate.templating import json_schema, lenient_json
@@ -76,7 +77,9 @@ def _find_faults(answer_calls: Sequence[JsonObject], functions: JsonObject) -> l
         try:
             readable_calls.append((name, parse_arguments(name, text)))
         except json.JSONDecodeError as e:
-            faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
+            faults.append(
+                f"the arguments of `{name}` are not JSON: {describe_syntax_error(e, text)}"
+            )
 
     # One request checks the arguments of all calls.
     names = dict.fromkeys(name for name, _ in readable_calls)

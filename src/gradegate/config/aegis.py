@@ -259,14 +259,14 @@ class MetricReader(Struct):
         place = f"`{format_path(path)}`"
         if metric in UNSUPPORTED:
             what = f"{place}: `{metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[metric]}"
-            cure = "remove it here; docs/aegis.md lists what is supported"
+            cure = "remove it here; docs/from-others.md lists what is supported"
         elif metric in REMOVED:
             what = f"{place}: `{metric}` is a metric of Aegis that is not supported"
             cure = f"write promptfooconfig.yaml, and use {REMOVED[metric]}"
         else:
             what = f"{place} names an unknown metric `{metric}`"
             cure = suggest(metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
-        raise ConfigError.at(what, self.origin_at(*path), cure or "docs/aegis.md lists them")
+        raise ConfigError.at(what, self.origin_at(*path), cure or "docs/from-others.md lists them")
 
     def _read_arguments(self, path: Path, keys: MetricKeys, entry: Shortname) -> JsonObject:
         """The arguments of a metric as options of the evaluator. Raises ConfigError with every mistake."""

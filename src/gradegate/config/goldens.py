@@ -12,7 +12,7 @@ from typing import Any
 from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.files.documents import fault
+from gradegate.files.json_text import describe_syntax_error
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -155,7 +155,7 @@ def _parse_json(value: Any, name: str, origin: Origin) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as e:
-        what = f"`{name}` is not valid JSON: {fault(e, value)}"
+        what = f"`{name}` is not valid JSON: {describe_syntax_error(e, value)}"
         raise ConfigError.at(what, origin, "write it as DeepEval saves it") from e
 
 

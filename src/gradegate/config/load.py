@@ -21,7 +21,9 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
-from gradegate.files.workspace import Workspace, absent, searched
+from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.references import read_with_references
+from gradegate.files.workspace import Workspace, describe_absent_path
 from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.secrets import secrets_in_text
@@ -79,7 +81,7 @@ def _check_config_folders(context: Context) -> None:
     folders = [context.cwd]
     if context.settings.configs:
         patterns = filter(glob.has_magic, context.settings.configs)
-        folders = [searched(context.cwd / pattern) for pattern in patterns]
+        folders = [folder_of_pattern(context.cwd / pattern) for pattern in patterns]
     for folder in folders:
         Vouched.around(folder / "*", context.environment).all_of(folder, ())
 
@@ -99,9 +101,9 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
         content = read_table(raw, name)
     elif is_javascript(path.name):
         exported = config_from_program(path, workspace, Origin(name))
-        content = document.resolved(exported, name)
+        content = read_with_references(exported, name)
     else:
-        content = document.resolved(raw, name)
+        content = read_with_references(raw, name)
 
     dialect = _find_dialect(content)
     if dialect is None:
@@ -179,7 +181,7 @@ def config_paths(settings: Settings) -> list[Path]:
     if not settings.configs:
         return [_default_config(settings.cwd)]
     paths = []
-    mistakes = []
+    mistakes: list[Mistake] = []
     for config in settings.configs:
         path = settings.cwd / config
         if glob.has_magic(config):
@@ -192,7 +194,8 @@ def config_paths(settings: Settings) -> list[Path]:
         elif path.is_file():
             paths.append(path)
         elif path.is_dir():
-            paths.append(_default_config(path, config))
+            with gather_mistakes(mistakes):
+                paths.append(_default_config(path, config))
         else:
             mistakes.append(_absent_config(config, settings))
     if mistakes:
@@ -222,7 +225,7 @@ def _absent_config(config: str, settings: Settings) -> Mistake:
             what = f"the config `{config}` does not exist: it is relative to {folder}"
             return Mistake(what, None, f"write {rest.as_posix()}")
 
-    what, cure = absent(config, cwd / config, cwd)
+    what, cure = describe_absent_path(config, cwd / config, cwd)
     return Mistake(f"the config {what}", None, cure)
 
 

@@ -247,7 +247,7 @@ def read_env_block(
 def variables_shown(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
     """The variables of the environment that the templates in a value give away. Raises ConfigError."""
     names = _find_names(value, env, origin)
-    return frozenset(names.unset).union(*map(env.sources, names.shown))
+    return frozenset(names.unset).union(*map(env.variables_behind, names.shown))
 
 
 class _TemplateVariables(NamedTuple):
@@ -263,7 +263,7 @@ def _find_names(value: Any, env: Environment, origin: Origin) -> _TemplateVariab
         shown, required = env_variables(value)
     except TemplateError as e:
         raise ConfigError.at(f"{_CANNOT_FILL}: {e}", origin, "correct the template") from e
-    unset = [name for name in required if not env.get(name) and not belongs_to_runner(name)]
+    unset = [name for name in required if not env.read(name) and not belongs_to_runner(name)]
     return _TemplateVariables(shown, sorted(unset))
 
 
@@ -284,7 +284,7 @@ def _fill_in(value: Any, env: Environment, origin: Origin, missing: list[Mistake
 
     variables = dict.fromkeys(names.unset, STAND_IN)
     for name in names.shown:
-        text = env.get(name)
+        text = env.read(name)
         if text:
             variables[name] = text
     try:

@@ -10,6 +10,7 @@ from gradegate.config.goldens import are_complete_goldens, are_goldens, tests_fr
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.paths import is_code
+from gradegate.files.references import read_with_references
 from gradegate.sandbox.program import split_reference
 
 TABLES = (".jsonl", ".csv")
@@ -61,7 +62,7 @@ def _read_tests(content: bytes, suffix: str, name: str) -> Sequence[Any]:
             return tests_from_goldens(rows, name, has_joined_lists=True)
         return list(read_csv_tests(content, name))
 
-    tests = document.resolved(content, name)
+    tests = read_with_references(content, name)
     if are_goldens(tests):
         return tests_from_goldens(tests, name, has_joined_lists=False)
     if isinstance(tests, dict):

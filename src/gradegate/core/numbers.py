@@ -1,6 +1,6 @@
-"""Writes numbers as people read them, and compares them as they were written.
+"""Writes numbers for people, and compares scores with thresholds exactly.
 
-One rule for every threshold, every rule of a gate and every case.
+``format_*`` write a number, ``describe_*`` a clause. ``meets`` and the exact means are the one rule for every threshold.
 """
 
 import math
@@ -49,10 +49,11 @@ def format_percent(share: float, digits: int = 1) -> str:
 
 def format_chance(share: float) -> str:
     """Write a chance in per cent, with two figures of the distance to the nearer end: ``0.15%``, ``38%``, ``97.6%``."""
-    near = min(share, 1 - share)
-    if near < _MIN_CHANCE:
+    distance = min(share, 1 - share)
+    if distance < _MIN_CHANCE:
         return "less than 0.01%" if share < 0.5 else "more than 99.99%"
-    return f"{share:.{max(0, -1 - math.floor(math.log10(near)))}%}"
+    digits = max(0, -1 - math.floor(math.log10(distance)))
+    return f"{share:.{digits}%}"
 
 
 def format_scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
@@ -87,6 +88,7 @@ def _cut_percent(share: float, digits: int) -> str:
 def _format_pair(
     show: Callable[[float, int], str], value: float, limit: float, lengths: range
 ) -> tuple[str, str]:
+    """Write two numbers with the fewest digits that show their difference. ``show`` writes a number with so many digits."""
     for digits in lengths:
         pair = show(value, digits), show(limit, digits)
         if value == limit or pair[0] != pair[1]:
@@ -111,6 +113,7 @@ def describe_latency_increase(latency: Increase) -> str:
 def _describe_increase(
     increase: Increase, show: Callable[[float], str], more: str, less: str
 ) -> str:
+    """Say ``0.40 s slower (-0.10 s to 0.90 s, within noise)``. ``show`` writes an amount, ``more`` is ``slower``."""
     change = increase.here - increase.base
     comparative = more if change >= 0 else less
     noise = ", within noise" if increase.low <= 0 <= increase.high and change else ""
@@ -119,21 +122,25 @@ def _describe_increase(
 
 
 def describe_usage(usage: Usage, unanswered: int = 0, recorded: bool = False) -> str:
-    """Say ``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache`` or ``12 recorded replies``.
+    """Say ``12 calls, 3,400 tokens, 0.0123 USD, 5 from the cache``.
 
-    ``unanswered`` calls are why there are no answered ones.
+    If the replies are ``recorded``, say ``12 recorded replies``. Without answered calls, say how many are ``unanswered``.
     """
+    if usage.calls and recorded:
+        noun = "reply" if usage.calls == 1 else "replies"
+        return f"{usage.calls:,} recorded {noun}"
+
     parts = []
-    if not usage.calls:
-        parts.append(f"{unanswered:,} unanswered" if unanswered else "not called")
-    elif recorded:
-        return f"{usage.calls:,} recorded repl{'y' if usage.calls == 1 else 'ies'}"
-    else:
+    if usage.calls:
         parts.append(format_count(usage.calls, "call"))
         parts.append(format_count(usage.tokens, "token"))
         parts.append(format_price(usage))
         if usage.reasks:
             parts.append(f"re-asked {format_count(usage.reasks, 'time')}")
+    elif unanswered:
+        parts.append(f"{unanswered:,} unanswered")
+    else:
+        parts.append("not called")
     if usage.cached:
         parts.append(f"{usage.cached:,} from the cache")
     return ", ".join(parts)

@@ -63,16 +63,19 @@ class Runs(PartlyEqual):
 
 
 def parse_runs(written: tuple[int, int] | None, origin: Origin) -> Runs | None:
-    """The runs that ``2/3`` requires, read as (2, 3): 2 of 3 must pass."""
-    return Runs(of=written[1], passes=written[0], origin=origin) if written else None
+    """The runs that a config requires. ``written`` is ``2/3`` read as (2, 3): 2 of 3 must pass. None if nothing is written."""
+    if written is None:
+        return None
+    passes, of = written
+    return Runs(of=of, passes=passes, origin=origin)
 
 
 class CaseRuns(NamedTuple):
-    """What the runs of one case are held to: as a ``whole``, and by rules that say nothing of runs, to whom each of ``plain`` counts."""
+    """How many runs of one case must pass: for the case as a whole, and for rules that do not say it themselves."""
 
     whole: Runs
-    plain: int = 1  # how often `repeat` has it asked
-    is_from_test: bool = False  # the test itself says it, so every rule counts its runs as a whole
+    plain: int = 1  # for such rules: all runs of `repeat`
+    is_from_test: bool = False  # the test itself says it, and so every rule follows ``whole``
 
 
 class Quarantine(NamedTuple):
@@ -104,14 +107,19 @@ class Select(FrozenStruct):
         description: str,
         metadata: JsonObject = NOTHING,
     ) -> bool:
-        """Whether a grade with these properties is selected."""
-        return (  # no loop, because a hundred rules may look at each of 100,000 grades
-            (not self.assertion or fnmatchcase(assertion, self.assertion))
-            and (not self.metric or fnmatchcase(metric, self.metric))
-            and (not self.provider or fnmatchcase(provider, self.provider))
-            and (not self.description or fnmatchcase(description, self.description))
-            and all(_has_value(metadata, key, pattern) for key, pattern in self.metadata)
-        )
+        """Whether a grade is selected: one of this assertion type and metric, for an answer of this target to a case
+        with this description and metadata.
+        """
+        # Not a loop over the fields, because a hundred rules may look at each of 100,000 grades.
+        if self.assertion and not fnmatchcase(assertion, self.assertion):
+            return False
+        if self.metric and not fnmatchcase(metric, self.metric):
+            return False
+        if self.provider and not fnmatchcase(provider, self.provider):
+            return False
+        if self.description and not fnmatchcase(description, self.description):
+            return False
+        return all(_has_value(metadata, key, pattern) for key, pattern in self.metadata)
 
 
 def _has_value(metadata: JsonObject, key: str, pattern: str) -> bool:

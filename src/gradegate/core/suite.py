@@ -63,7 +63,7 @@ class DerivedSpec(FrozenStruct):
 
 
 class Idle(NamedTuple):
-    """A key of a config that means nothing at its place."""
+    """A key of a config that has no meaning at its place."""
 
     key: str
     origin: Origin
@@ -78,7 +78,9 @@ class Suite(FrozenStruct):
     targets: tuple[ProviderSpec, ...] = ()
     # Configured and not asked: a grader may name one by its id or label
     unused_targets: tuple[ProviderSpec, ...] = ()
-    targetless: Mistake | None = None  # what is wrong where nobody else names a target
+    targetless: Mistake | None = (
+        None  # what is wrong if neither a test nor an option names a target
+    )
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
     graders: Graders = {}  # of defaultTest
@@ -113,11 +115,13 @@ class Suite(FrozenStruct):
         return mistakes
 
     def provider_specs(self) -> Iterator[ProviderSpec]:
-        """Every model that the suite names: targets, their settings by prompts, and the graders of every level."""
+        """Everything that the suite says about models: targets, options that a prompt sets for them, and graders of every level."""
         yield from self.all_targets
         for prompt in self.prompts:
             if prompt.config:
+                # For whichever target is asked with this prompt, so there is no id.
                 yield ProviderSpec("", config=prompt.config)
+
         yield from self.graders.values()
         yield from self.option_graders.values()
         for case in self.cases:

@@ -1,4 +1,4 @@
-"""What calls used: tokens, dollars and seconds, and what the cache and the budget report."""
+"""What the calls of a run used: tokens, dollars and seconds, and what came from the cache."""
 
 import math
 import operator
@@ -12,14 +12,14 @@ from gradegate.structs import FrozenStruct
 
 
 class Readings(FrozenStruct):
-    """How many replies of graders were read in each form, were asked for once more, and could not be read."""
+    """How many replies of graders had their verdict in which form, and how many had none."""
 
-    constrained: int = 0
-    alone: int = 0
-    apart: int = 0
+    constrained: int = 0  # an object of a schema that the provider enforces
+    alone: int = 0  # an object and nothing else
+    apart: int = 0  # an object after other text
     last_line: int = 0
-    lines: int = 0
-    asked_again: int = 0
+    lines: int = 0  # every line
+    asked_again: int = 0  # replies that were asked for once more
     unreadable: int = 0
 
     def __add__(self, other: "Readings") -> "Readings":
@@ -34,32 +34,30 @@ NO_READINGS = Readings()
 
 
 class Took(FrozenStruct):
-    """What an answer took for which the target was asked in its run; ``usd`` is None where the price is unknown."""
+    """The cost and the time of an answer for which its run asked the target."""
 
-    usd: float | None
+    usd: float | None  # None: the price is unknown
     seconds: float
 
 
 class Increase(FrozenStruct):
-    """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
+    """How much more an answer takes than on the base: in US dollars, or in seconds."""
 
-    The difference lies between ``low`` and ``high`` in 99 % of runs.
-    """
-
-    compared: int
-    base: float
+    compared: int  # answers that both sides asked for
+    base: float  # the mean of these answers
     here: float
+    # The 99 % interval of the difference between the means
     low: float
     high: float
 
 
 class Usage(FrozenStruct):
-    """What calls cost: tokens, US dollars, seconds."""
+    """What calls used. ``+`` adds every field."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float = 0.0
+    cost: float = 0.0  # US dollars
     unpriced: Annotated[int, Meta(description="Calls whose price is unknown.")] = 0
     seconds: float = 0.0
     reasks: Annotated[
@@ -68,8 +66,8 @@ class Usage(FrozenStruct):
     cached: Annotated[
         int, Meta(description="Replies that came from the cache; they are not among the calls.")
     ] = 0
-    saved: float = 0.0  # what those would have cost
-    untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
+    saved: float = 0.0  # US dollars that the cached replies would have cost
+    untimed: int = 0  # calls that took an unknown time, such as those of recorded answers
     readings: Readings = NO_READINGS
 
     def __post_init__(self) -> None:
@@ -85,7 +83,7 @@ class Usage(FrozenStruct):
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars, or None when the price of any call is unknown."""
+        """US dollars. None if the price of any call is unknown."""
         return None if self.unpriced else self.cost
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -100,24 +98,24 @@ NO_USAGE = Usage()
 
 
 class BudgetReport(FrozenStruct):
-    """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
+    """The limits of a run, and what it used of them."""
 
     limits: Limits = NO_LIMITS
-    calls: int = 0
-    usd: float = 0.0
-    used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
+    calls: int = 0  # requests that were sent
+    usd: float = 0.0  # as far as prices are known
+    used_up: str = ""  # the limit that was reached: "2000 calls"; empty if none was
 
 
 class CacheReport(FrozenStruct):
-    """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
+    """What came from the cache of replies."""
 
-    looked_up: int = 0
-    hits: int = 0
-    oldest: float = 0.0
+    looked_up: int = 0  # requests whose reply was looked for
+    hits: int = 0  # replies that were found
+    oldest: float = 0.0  # the age of the oldest of them in seconds
     saved_usd: float = 0.0
 
     def __add__(self, other: "CacheReport") -> "CacheReport":
-        """Both reports as one."""
+        """Both reports together."""
         return CacheReport(
             self.looked_up + other.looked_up,
             self.hits + other.hits,

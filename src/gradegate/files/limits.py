@@ -1,4 +1,4 @@
-"""How much time and memory a config may take, and why so much: the numbers of docs/limits.md. ``READ`` counts what a run has read.
+"""How much time and memory a config may take, and why so much: the numbers of docs/gate.md. ``READ`` counts what a run has read.
 
 All processes together stay below 500 MB: the worker has 192 MiB, and the sizes below keep the gate itself within the rest.
 """

@@ -1,10 +1,11 @@
-"""Measures how a grader agrees with people, and how often it changes its mind. Pure."""
+"""Measures how often a grader agrees with labels that people gave, and how often it changes its mind. Pure."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 from gradegate.errors import Origin
 from gradegate.gate.statistics import (
@@ -23,14 +24,14 @@ from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.structs import FrozenStruct
 
-FEW = 30  # labels of a kind, below which its figures are marked
-VOTES = 60  # from which `noise` is suggested
-ASKS = 3  # of one output, from which a flip can be told from a tie
-NOISE = (0.01, 0.25)  # what the gate takes
+FEW = 30  # labels "pass" or "fail": with fewer, reports mark the figures as unreliable
+VOTES = 60  # with fewer, no `noise` is suggested
+ASKS = 3  # of one output: with fewer, a flip cannot be told from a tie
+NOISE = (0.01, 0.25)  # the lowest and highest `noise` that a config may set
 
 
 class Share(FrozenStruct):
-    """``hits`` of ``count``."""
+    """A share: ``hits`` of ``count``."""
 
     hits: int
     count: int
@@ -71,6 +72,12 @@ class JudgedOutput(FrozenStruct):
         return outcomes.count(PASS), outcomes.count(FAIL)
 
     @property
+    def has_majority_of_passes(self) -> bool:
+        """Whether more than half of all asks passed. An ask without a verdict counts against it: one pass in three asks is not enough."""
+        passes, _ = self.votes
+        return 2 * passes > len(self.rows)
+
+    @property
     def contradicts_label(self) -> bool:
         """Whether the first ask contradicts the label."""
         return not self.first.has_error and self.first.has_passed != self.passes
@@ -78,13 +85,40 @@ class JudgedOutput(FrozenStruct):
 
 @dataclass(frozen=True)
 class Agreement:
-    """The figures of one assertion, or of all. ``errors`` counts the outputs without a verdict at the first ask."""
+    """The figures of one assertion, or of all assertions together."""
 
-    table: CrossTable
-    errors: int
+    table: CrossTable  # labels and first asks
+    errors: int  # outputs without a verdict at the first ask
     flips: Flips
-    assertion: str = ""  # the type; empty for all
+    assertion: str = ""  # the type; empty for all assertions
     metric: str = ""
+
+    @classmethod
+    def from_outputs(
+        cls, outputs: Sequence[JudgedOutput], assertion: str = "", metric: str = ""
+    ) -> Self:
+        """Compare the first ask of each output with its label, and count the flips of repeated asks."""
+        counts = Counter((judged.passes, judged.first.outcome) for judged in outputs)
+        table = CrossTable(
+            pp=counts[True, PASS],
+            pf=counts[True, FAIL],
+            fp=counts[False, PASS],
+            ff=counts[False, FAIL],
+        )
+
+        # Code always says the same, and would hide how often a model does not.
+        votes = [
+            judged.votes
+            for judged in outputs
+            if judged.asks_model and judged.has_majority_of_passes
+        ]
+        return cls(
+            table=table,
+            errors=counts[True, ERROR] + counts[False, ERROR],
+            flips=count_flips(votes),
+            assertion=assertion,
+            metric=metric,
+        )
 
     @property
     def agreement(self) -> Share:
@@ -93,17 +127,17 @@ class Agreement:
 
     @property
     def tpr(self) -> Share:
-        """The share of what people pass that the grader passes."""
+        """The true positive rate: the share of what people pass that the grader passes, too."""
         return Share(self.table.pp, self.table.pp + self.table.pf)
 
     @property
     def tnr(self) -> Share:
-        """The share of what people fail that the grader fails."""
+        """The true negative rate: the share of what people fail that the grader fails, too."""
         return Share(self.table.ff, self.table.fp + self.table.ff)
 
     @cached_property
     def kappa(self) -> Kappa | None:
-        """Agreement beyond chance."""
+        """Cohen's kappa: the agreement beyond chance. None if it is not defined."""
         return cohen_kappa(self.table)
 
     @property
@@ -113,7 +147,7 @@ class Agreement:
         return tuple(label for label, share in shares.items() if share.count < FEW)
 
     def correct_pass_rate(self, pass_rate: float) -> float | None:
-        """The share of good answers behind a pass rate that this grader measured. None if that is not known."""
+        """The share of good answers, from a pass rate that this grader measured. None if too little is known of the grader."""
         tpr = self.tpr.value
         tnr = self.tnr.value
         if tpr is None or tnr is None:
@@ -131,17 +165,20 @@ class Calibration:
 
     @cached_property
     def overall(self) -> Agreement:
-        """All labels together."""
-        return _agreement(self.judged)
+        """The figures of all labels together."""
+        return Agreement.from_outputs(self.judged)
 
     @cached_property
     def assertions(self) -> tuple[Agreement, ...]:
-        """Each assertion, by type and metric, in the order of the labels."""
+        """The figures of each assertion, by type and metric, in the order of the labels."""
         groups = defaultdict(list)
         for judged in self.judged:
             assertion = judged.first.assertion
             groups[assertion.type, assertion.metric].append(judged)
-        return tuple(_agreement(outputs, *names) for names, outputs in groups.items())
+        return tuple(
+            Agreement.from_outputs(outputs, assertion, metric)
+            for (assertion, metric), outputs in groups.items()
+        )
 
     @property
     def noise(self) -> float | None:
@@ -169,23 +206,3 @@ class Calibration:
             if len(replies) > 1:
                 return False
         return reasked >= ASKS
-
-
-def _agreement(outputs: Sequence[JudgedOutput], assertion: str = "", metric: str = "") -> Agreement:
-    pairs = [(judged.passes, judged.first.outcome) for judged in outputs]
-    table = CrossTable(
-        pp=pairs.count((True, PASS)),
-        pf=pairs.count((True, FAIL)),
-        fp=pairs.count((False, PASS)),
-        ff=pairs.count((False, FAIL)),
-    )
-    errors = sum(outcome is ERROR for _, outcome in pairs)
-
-    # Code always says the same, and would hide how often a model does not. An ask without a verdict counts against a
-    # majority: one pass beside two such asks is none.
-    votes = []
-    for judged in outputs:
-        passes, _ = judged.votes
-        if judged.asks_model and 2 * passes > len(judged.rows):
-            votes.append(judged.votes)
-    return Agreement(table, errors, count_flips(votes), assertion, metric)

@@ -123,6 +123,7 @@ def is_consistent(decision: Decision) -> bool:
 
 
 def _counts_of(result: RuleResult) -> Counts:
+    """How many cases passed, failed and were errors in a rule."""
     return Counts(result.passed, result.failed, result.errored)
 
 
@@ -152,6 +153,7 @@ def _count_grades(rows: Iterable[Row]) -> Counts:
 
 
 def _count_cases(rows: Iterable[Row]) -> Counts:
+    """Count the outcomes of the cases that have a grade, or no answer."""
     return count_outcomes(row.outcome for row in fold_cases(None, rows) if row.grades or row.error)
 
 
@@ -191,6 +193,7 @@ def _is_empty_promise(rule: Rule, rows: Iterable[Row]) -> bool:
 def _apply_rule_and_base_limits(
     rule: Rule, run: RunResult, policy: Policy, rows: Sequence[Row]
 ) -> RuleResult:
+    """Apply a rule to rows of its suite: first its limits on the run, then those against the base."""
     compares_answers = policy.reask == "answers"
     return apply_base_limits(apply_rule(rule, rows), rows, run, compares_answers)
 
@@ -399,7 +402,7 @@ def _weigh_errors(
 def _weigh_errors_of_suite(
     run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult], policy: Policy
 ) -> tuple[GateOutcome | None, list[DecidingError]]:
-    """What the errors of one suite do, and the errors to report."""
+    """What the errors of one suite do, None for nothing, and the errors to report."""
     errors = [*_deciding_errors(run, rows, blocking)]
     if policy.errors == "block":
         return GateOutcome.BLOCKED, errors
@@ -467,6 +470,7 @@ def _is_undone(row: Row) -> bool:
 def _deciding_errors_of_grades(
     run: RunResult, row: Row, blocking: Sequence[RuleResult]
 ) -> Iterator[DecidingError]:
+    """The errors of the grades of one row, as far as they decide."""
     # If the whole case is an error, no rule counts the failures in it.
     has_failure = any(grade.counts and grade.has_failed for grade in row.grades)
     hides_failure = row.has_error and has_failure
@@ -474,18 +478,28 @@ def _deciding_errors_of_grades(
     for grade in row.grades:
         if not (grade.counts and grade.has_error):
             continue
-        interested = [result for result in blocking if selects_grade(result.rule, row, grade)]
-        if interested:
-            # These rules may be met whatever the answer is, if the grader contradicts itself on it.
-            has_no_effect = is_contradicted(grade) and all(result.bears for result in interested)
-            decides = not has_no_effect
+        selecting = [result for result in blocking if selects_grade(result.rule, row, grade)]
+        if selecting:
+            decides = not _is_borne(grade, selecting)
         else:
-            # No blocking rule looks at it. It decides only if not a single call to a model was answered.
-            usage = run.target_usage if row.error else run.grader_usage
-            has_reply = usage.calls > 0 or usage.cached > 0
-            decides = (grade.unheard or grade.withheld) and not has_reply
+            decides = _is_error_of_all_calls(run, row, grade)
         if decides:
             yield DecidingError(grade.reason, not grade.unheard or hides_failure)
+
+
+def _is_borne(grade: Grade, results: Iterable[RuleResult]) -> bool:
+    """Whether a grader contradicts itself on an answer, and these rules are met whatever the answer is."""
+    return is_contradicted(grade) and all(result.bears for result in results)
+
+
+def _is_error_of_all_calls(run: RunResult, row: Row, grade: Grade) -> bool:
+    """Whether a grade lacks a reply, as every call of the run does.
+
+    Such an error decides although no blocking rule looks at the grade.
+    """
+    usage = run.target_usage if row.error else run.grader_usage
+    has_reply = usage.calls > 0 or usage.cached > 0
+    return (grade.unheard or grade.withheld) and not has_reply
 
 
 def _has_only_whole_error(row: Row, blocking: Iterable[RuleResult]) -> bool:
@@ -532,29 +546,30 @@ def blocking_rows(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset
 
 def _positions_of_failures(rule: Rule, rows: Mapping[int, Row]) -> Iterator[int]:
     """The positions of rows that fail in a rule for good. ``rows`` are those of its suite, by position."""
-    remaining = iter(rows)
+    positions = list(rows)
+    end = 0
     for case in runs_by_case(rows.values()):
+        start = end
+        end += len(case)
         runs = []
-        for row in case:
-            position = next(remaining)
+        for position, row in zip(positions[start:end], case, strict=True):
             runs.append(OpenRow(AnswerId(position, 0), row, unconfirmed_positions(row)))
 
-        if case[0].needs:
-            # If a case with runs fails, its failing runs are the reason.
-            if _fails_for_good(rule, runs):
-                for run in runs:
-                    if outcome_in_rule(rule, run.row) is FAIL:
-                        yield run.id.case
-            continue
-        if rule.has_base_limit:
+        has_runs = case[0].needs is not None
+        if rule.has_base_limit and not has_runs:
             is_reason = _has_new_failure(rule, runs[0])
         else:
             is_reason = _fails_for_good(rule, runs)
-        if is_reason:
-            yield runs[0].id.case
+        if not is_reason:
+            continue
+        for run in runs:
+            # If a case with runs fails, its failing runs are the reason.
+            if not has_runs or outcome_in_rule(rule, run.row) is FAIL:
+                yield run.id.case
 
 
 def _fails_for_good(rule: Rule, case: OpenCase) -> bool:
+    """Whether a case fails in a rule, and no re-ask can change that."""
     count = count_case(rule, case)
     return count is not None and count.outcome is FAIL and not count.open
 

@@ -174,18 +174,21 @@ def _has_base(row: Row) -> bool:
 
 
 def _add_limit(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
-    """The result with one more limit. The worst outcome wins, and only reasons for that outcome are kept."""
+    """The result of a rule together with that of one more of its limits: its outcome, and the reason for it.
+
+    The worse outcome wins, and only the reasons for it are kept. None is the outcome of a limit that waits for earlier results.
+    """
     worst = max(result.outcome, outcome, key=_FROM_BEST_TO_WORST.index)
     reasons = []
-    if result.reason and result.outcome is worst:
+    if result.outcome is worst:
         reasons.append(result.reason)
-    if reason and outcome is worst:
+    if outcome is worst:
         reasons.append(reason)
-    return replace(result, outcome=worst, reason="; ".join(reasons))
+    return replace(result, outcome=worst, reason="; ".join(filter(None, reasons)))
 
 
 def _excuse_for_failures(cases: Iterable[RuleCase]) -> str:
-    """Say that the base or the grader is broken, if most compared cases fail for that reason. Otherwise empty.
+    """Say that the base or the grader is broken, if most compared cases fail for that reason. Empty if not.
 
     Many known failures mean that the base is broken. An unsteady failure is one where the base's answer passed, and fails
     when it is graded again. Many of them mean that the grader is broken.
@@ -222,6 +225,7 @@ def _excuse_for_failures(cases: Iterable[RuleCase]) -> str:
 def _limit_new_failures(
     result: RuleResult, cases: Sequence[RuleCase], report: BaselineReport | None
 ) -> RuleResult:
+    """Apply ``max-new-failures``."""
     allowed = result.rule.max_new_failures or 0
     new = []
     unsure = []  # not re-asked, or the base's answer could not be graded again
@@ -345,6 +349,7 @@ def _name_cases(rows: Sequence[Row]) -> str:
 
 
 def _limit_flaky(result: RuleResult, rule: Rule, rows: Sequence[Row], run: RunResult) -> RuleResult:
+    """Apply ``max-flaky``."""
     if not _has_earlier_results(Earlier.HISTORY, rule, rows, run):
         reason = "there is no history that shows which cases are flaky"
         return _add_limit(result, ERROR, reason)
@@ -422,6 +427,7 @@ class SignTest(FrozenStruct):
 def _limit_drop(
     result: RuleResult, cases: Sequence[RuleCase], compares_answers: bool
 ) -> RuleResult:
+    """Apply ``max-drop``."""
     sign = _test_signs(cases, compares_answers)
     if not sign.compared:
         return _add_limit(result, ERROR, "no case could be compared with the base")
@@ -500,7 +506,7 @@ def _worst_outcome(outcomes: Iterable[Outcome | None]) -> Outcome | None:
 def measure_increases(
     rows: Iterable[Row], rule: Rule | None = None
 ) -> tuple[Increase | None, Increase | None]:
-    """How many dollars and seconds more an answer takes than on the base.
+    """How many dollars, and how many seconds more an answer takes than on the base. None if that is not known.
 
     Only answers count for which both sides asked the target, and which the rule looks at.
     """
@@ -547,6 +553,7 @@ def _mean_increase(amounts: Iterable[tuple[float, float]]) -> Increase | None:
 
 
 def _limit_increases(result: RuleResult, rule: Rule, rows: Sequence[Row]) -> RuleResult:
+    """Apply ``max-cost-increase`` and ``max-latency-increase``."""
     cost, latency = measure_increases(rows, rule)
     result = replace(result, cost=cost, latency=latency)
     unfinished = sum(row.undone and _looks_at(rule, row) for row in rows)
@@ -557,8 +564,11 @@ def _limit_increases(result: RuleResult, rule: Rule, rows: Sequence[Row]) -> Rul
         if limit is None:
             continue
         if increase is None:
-            unknown = f"was measured for fewer than {_MIN_PAIRS} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
-            result = _add_limit(result, ERROR, f"the {name} {unknown}")
+            unknown = (
+                f"the {name} was measured for fewer than {_MIN_PAIRS} answers here and on the base; "
+                "cached and recorded answers do not count, and a cost needs known prices"
+            )
+            result = _add_limit(result, ERROR, unknown)
             continue
 
         if name == "cost":

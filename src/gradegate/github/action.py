@@ -34,11 +34,11 @@ from gradegate.structs import NamedTexts, replace
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET_WARNING = (
     "A run for pull_request_target has the secrets and checks out the default branch, so gradegate tests that branch and not the "
-    "pull request. Use the event pull_request, and for forks the two stages of docs/github-forks.md."
+    "pull request. Use the event pull_request, and for forks the two stages of docs/forks.md."
 )
 # What to do about keys that are not there.
 TWO_STAGES = (
-    "Somebody with write access can review the commits and push them to a branch of this repository. docs/github-forks.md shows a "
+    "Somebody with write access can review the commits and push them to a branch of this repository. docs/forks.md shows a "
     "workflow in two stages, and what `on-missing-secrets` does."
 )
 

@@ -4,7 +4,7 @@ import zlib
 from typing import Any
 
 from gradegate.errors import ProviderError
-from gradegate.files.documents import strict
+from gradegate.files.json_text import parse_untrusted_json
 from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, NamedTexts
@@ -47,7 +47,7 @@ class Response(FrozenStruct):
                 f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
             )
         try:
-            return strict(self.body)
+            return parse_untrusted_json(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
             raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}") from e

@@ -9,7 +9,8 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.security.egress import PRIVATE, EgressPolicy
 from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import Address, host_at
-from gradegate.security.redaction import Readings, SecretTraces, minted_token_traces
+from gradegate.security.redaction import minted_token_traces
+from gradegate.security.secret_traces import SearchableText, SecretTraces
 from gradegate.structs import JsonObject, NamedTexts
 
 # The end of a request follows from its body. Another header for it would let a part of the body pass as a request of its own.
@@ -47,7 +48,7 @@ class Guard:
         self.check_host(url)
 
         body = (content or b"").decode("utf-8", "replace")
-        everything = Readings.from_text("\n".join([url, *headers, *headers.values(), body]))
+        everything = SearchableText.from_text("\n".join([url, *headers, *headers.values(), body]))
         if minted_token_traces().are_in(everything):
             raise _withheld_error("a token of this job")
         if _STAND_IN.are_in(everything):
@@ -56,9 +57,9 @@ class Guard:
             return
 
         addresses = request_addresses(url, headers)
-        address = Readings.from_text(url)
-        header_values = Readings.from_text("\n".join(headers.values()))
-        other_text = Readings.from_text("\n".join([*headers, body]))
+        address = SearchableText.from_text(url)
+        header_values = SearchableText.from_text("\n".join(headers.values()))
+        other_text = SearchableText.from_text("\n".join([*headers, body]))
         for names, traces in self._traces:
             if traces.are_in(other_text):
                 raise _withheld_error(names[0])
@@ -72,7 +73,7 @@ class Guard:
         self, method: str, url: str, headers: NamedTexts, fields: NamedTexts
     ) -> None:
         """Raises ProviderError if ``fields`` contain a credential that must not go to this host, or not in this request."""
-        text = Readings.from_text("\n".join(fields.values()))
+        text = SearchableText.from_text("\n".join(fields.values()))
         if _STAND_IN.are_in(text):
             raise ProviderError(MISSING_KEY, Trouble.WITHHELD)
         if not self._all_traces.are_in(text):

@@ -115,7 +115,9 @@ class MintedToken(Credential):
         failure = self._failure
         if failure and self._is_lasting(failure) and now < self._failure_time + RETRY_SECONDS:
             # Each thread raises an error of its own.
-            raise ProviderError(str(failure), failure.trouble, asked=failure.asked)
+            raise ProviderError(
+                str(failure), failure.trouble, refusing_model=failure.refusing_model
+            )
 
         try:
             token = self._mint()

@@ -159,32 +159,47 @@ def grade_terms(binding: Binding) -> Terms:
 
 
 def with_keys(bindings: Iterable[Binding], case_digest: bytes) -> tuple[Binding, ...]:
-    """The assertions of a case with their keys and definitions; ``case_digest`` is the definition of the case."""
+    """The assertions of a case with their keys and definitions. ``case_digest`` is the definition of the case.
+
+    The key finds an assertion again in the same case of another run: by its type, its metric, and its number among equal
+    ones. The definition is a digest of everything that its grades depend on.
+    """
     ordinals = Ordinals()
+    return tuple(_with_key(binding, case_digest, ordinals) for binding in bindings)
 
-    def with_key(binding: Binding) -> Binding:
-        asserted = binding.assertion
-        terms = grade_terms(binding)
-        name = asserted.type, asserted.metric
-        key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
 
-        rest = [terms.rubric, *terms.transforms]
-        if isinstance(binding, BoundSet):
-            binding = replace(binding, members=tuple(map(with_key, binding.members)))
-            rest = [[member.assertion.definition.hex() for member in binding.members]]
-        # A field that no term names is a part of the definition, too.
-        other_fields = {
-            name: value for name, value in binding.other_fields.items() if name not in _IN_TERMS
-        }
-        if other_fields:
-            rest.append(other_fields)
+def _with_key(binding: Any, case_digest: bytes, ordinals: Ordinals) -> Any:
+    asserted = binding.assertion
+    name = asserted.type, asserted.metric
+    key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
+    if isinstance(binding, BoundSet):
+        members = [_with_key(member, case_digest, ordinals) for member in binding.members]
+        binding = replace(binding, members=tuple(members))
+    definition = _definition(binding, case_digest)
+    return replace(binding, assertion=replace(asserted, key=key, definition=definition))
 
-        limit = _as_whole(terms.limit)
-        weight = _as_whole(terms.weight)
-        parts = [case_digest.hex(), terms.type, terms.value, limit, weight, terms.options, *rest]
-        return replace(binding, assertion=replace(asserted, key=key, definition=digest(parts)))
 
-    return tuple(map(with_key, bindings))
+def _definition(binding: Binding, case_digest: bytes) -> bytes:
+    terms = grade_terms(binding)
+    parts = [
+        case_digest.hex(),
+        terms.type,
+        terms.value,
+        _as_whole(terms.limit),
+        _as_whole(terms.weight),
+        terms.options,
+    ]
+    if isinstance(binding, BoundSet):
+        parts.append([member.assertion.definition.hex() for member in binding.members])
+    else:
+        parts += [terms.rubric, *terms.transforms]
+
+    # A field that no term names is a part of the definition, too.
+    fields = binding.other_fields
+    unnamed_fields = {name: value for name, value in fields.items() if name not in _IN_TERMS}
+    if unnamed_fields:
+        parts.append(unnamed_fields)
+    return digest(parts)
 
 
 def _as_whole(number: float | None) -> float | None:
@@ -218,10 +233,10 @@ def plan_digest(plan: Plan) -> str:
     for policy in plan.policies:
         errors = policy.errors, policy.errors_up_to
         policies.append([policy.rules, *errors, policy.weakening, policy.reask, policy.noise])
-    baseline: Any = plan.baseline
+    baseline = None
     if plan.baseline:
         baseline = [[answer.key.hex(), answer.outcome.value] for answer in plan.baseline.answers]
-    base: Any = plan.base
+    base = None
     if plan.base:
         base = [plan.base.gone, plan.base.commit]
     return digest([jobs, policies, plan.digests, plan.recorded, plan.derived, baseline, base]).hex()

@@ -9,7 +9,7 @@ from gradegate.core.numbers import list_some
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.providers.api.options import model_parameters
 from gradegate.providers.api.provider import Provider, RecordedTarget
 from gradegate.structs import FrozenStruct, Struct
@@ -48,7 +48,7 @@ class PairChooser(Struct, Complaints):
     """Chooses the targets and prompts of the cases of one suite; mistakes are added to ``mistakes``."""
 
     suite: Suite
-    binder: ModelBinder
+    providers: ProviderBinder
     answers_given: bool  # the cases bring their answers
     mistakes: list[Mistake]
     default_pairs: CasePairs | None = None  # shared by all cases that name nobody
@@ -60,7 +60,7 @@ class PairChooser(Struct, Complaints):
         has_prompts = any(prompt.text or prompt.maker for prompt in self.suite.prompts)
         for spec in self.suite.targets:
             try:
-                provider = self.binder.bind_target(spec)
+                provider = self.providers.bind_target(spec)
                 if "text" not in provider.kinds:
                     raise ConfigError.at(
                         f"`{spec.id}` answers no prompts", spec.origin, "name a chat model"
@@ -103,7 +103,7 @@ class PairChooser(Struct, Complaints):
             return CasePairs.from_pairs([(_RECORDED, prompt)])
 
         if case.target is not None:
-            provider = self.binder.bind_target(case.target)
+            provider = self.providers.bind_target(case.target)
             targets = [TargetPrompts(case.target, provider, list(self.suite.prompts))]
         elif case.providers:
             name_filter = _LabelFilter(case.providers)
@@ -126,7 +126,7 @@ class PairChooser(Struct, Complaints):
                     continue
                 origin = case.origin if case_options else prompt.origin
                 config = {**prompt.config, **case_options}
-                yield self.binder.with_options(target.provider, config, origin), prompt
+                yield self.providers.with_options(target.provider, config, origin), prompt
 
     # --- checks -----------------------------------------------------------------------------------------------
 

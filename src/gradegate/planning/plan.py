@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, BoundAssertion
-from gradegate.core.assertion import AssertionTraits
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.core.assertion import Assertion, AssertionTraits
 from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
@@ -66,6 +66,16 @@ class Job(FrozenStruct):
     def bounds(self) -> list[BoundAssertion]:
         """The assertions about each answer, with the members of sets in place of the sets."""
         return [bound for binding in self.assertions for bound in binding.members]
+
+    @property
+    def graded_bindings(self) -> list[Binding]:
+        """What each grade of an answer is about, in the order of the grades: a set comes before its members."""
+        bindings: list[Binding] = []
+        for binding in self.assertions:
+            if isinstance(binding, BoundSet):
+                bindings.append(binding)
+            bindings += binding.members
+        return bindings
 
     @property
     def fewest(self) -> int:
@@ -190,8 +200,10 @@ def _runs_of_gate(job: Job, policy: Policy) -> list[Runs]:
     def selects_case(rule: Rule) -> bool:
         return any(selects(rule, job, assertion) for assertion in assertions)
 
-    written = [rule.runs for rule in policy.rules if selects_case(rule)] or [policy.runs]
-    return [runs for runs in written if runs]
+    candidates = [rule.runs for rule in policy.rules if selects_case(rule)]
+    if not candidates:
+        candidates = [policy.runs]
+    return [runs for runs in candidates if runs]
 
 
 def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mistake]:
@@ -204,6 +216,13 @@ def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mista
 
 
 # --- what rules and graders look at -----------------------------------------------------------------------------
+
+
+def with_members(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    """The assertions of a config, each set followed by its members."""
+    for assertion in assertions:
+        yield assertion
+        yield from with_members(assertion.members)
 
 
 def selects(rule: Rule, job: Job, assertion: AssertionTraits) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from gradegate.config.context import Context, with_named_keys
+from gradegate.config.context import Context, with_keys_of_providers
 from gradegate.config.load import SuiteFile
 from gradegate.core.conversation import CONVERSATION, parse_conversation
 from gradegate.core.policy import Limits, strictest_budget
@@ -21,8 +21,10 @@ from gradegate.planning.binding.assertions import (
     Subject,
     bind_assertion,
     check_case_options,
+    idle_values,
 )
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.graders import GraderBinder
+from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.planning.checks.check_plan import Draft, PlannedCase, check_plan
 from gradegate.planning.checks.scripts import with_made_vars
 from gradegate.planning.identity import case_definition, with_keys
@@ -47,13 +49,13 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
     specs: list[ProviderSpec] = []
     for file in suite_files:
         specs += file.suite.provider_specs()
-    egress = with_named_keys(context.egress, specs)
+    egress = with_keys_of_providers(context.egress, specs)
     # The same client sends the requests of the base and of the head.
     client.guard = Guard(egress.with_named_keys(client.guard.egress))
 
     pool: dict[bytes, Provider] = {}
     drafts = _draft_suites(suite_files, settings, client, pool)
-    jobs: list[Job] = []
+    jobs = []
     for draft in drafts:
         jobs += draft.jobs
 
@@ -89,17 +91,15 @@ def _draft_suites(
     size = PlanSize()
     drafts = []
     for file in suite_files:
-        binder = ModelBinder(
+        providers = ProviderBinder(
             suite=with_made_vars(file.suite),
             workspace=file.workspace,
             folder=file.folder,
             client=client,
             pool=pool,
             asks_targets=settings.asks_targets,
-            default_grader_key=settings.default_grader_key,
-            grader_retries=settings.grader_retries,
         )
-        planner = SuitePlanner(binder, settings, size, file.recorded)
+        planner = SuitePlanner(providers, settings, size, file.recorded)
         planner.plan_cases()
         drafts.append(planner.draft)
     return drafts
@@ -140,24 +140,24 @@ class SuitePlanner:
 
     def __init__(
         self,
-        binder: ModelBinder,
+        providers: ProviderBinder,
         settings: Settings,
         size: PlanSize,
         recorded: tuple[Case, ...] | None,
     ) -> None:
-        suite = binder.suite
+        suite = providers.suite
         self.suite = suite
-        self.binder = binder
+        self.graders = GraderBinder(providers, settings.default_grader_key, settings.grader_retries)
         self.settings = settings
         self.size = size
         self.recorded = recorded
-        self.draft = Draft(binder, answers_given=recorded is not None)
-        self.env = suite.env.texts()
+        self.draft = Draft(providers, answers_given=recorded is not None)
+        self.env = suite.env.open_variables()
 
         only_prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
-        self.variables = Variables(binder.workspace, binder.folder, self.env, only_prompt)
+        self.variables = Variables(providers.workspace, providers.folder, self.env, only_prompt)
         self.pairs = PairChooser(
-            suite, binder, self.draft.answers_given, mistakes=self.draft.mistakes
+            suite, providers, self.draft.answers_given, mistakes=self.draft.mistakes
         )
         self.prompts = Prompts(self.env, self.draft.mistakes)
         self.has_stored_answers = any(
@@ -194,7 +194,8 @@ class SuitePlanner:
     def _plan_case(self, case: Case, targets: Sequence[TargetPrompts]) -> Iterator[Job]:
         """Yield the jobs of a case. Raises ConfigError, perhaps after some jobs."""
         if case.options.settings:
-            self.draft.mistakes += check_case_options(case.options, case.origin, self.binder.idle)
+            self.draft.mistakes += check_case_options(case.options, case.origin, self.draft.idle)
+        self.draft.idle += idle_values(case.assertions)
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1
@@ -269,7 +270,7 @@ class SuitePlanner:
         if not used_names:
             return job
         subject = self._subject(job.case, job.vars)
-        stored_answers = recall.prepare_recall(job, used_names, self.binder, subject, self.prompts)
+        stored_answers = recall.prepare_recall(job, used_names, self.graders, subject, self.prompts)
         return replace(job, recall=stored_answers)
 
     def _with_runs(self, job: Job, repeat: int | None) -> Job:
@@ -322,7 +323,7 @@ class SuitePlanner:
         bindings = []
         for assertion in assertions:
             with gather_mistakes(self.draft.mistakes):
-                bindings.append(bind_assertion(self.binder, assertion, subject))
+                bindings.append(bind_assertion(self.graders, assertion, subject))
         definition = case_definition(case, values)
         return PlannedCase(case, values, with_keys(bindings, definition), definition)
 

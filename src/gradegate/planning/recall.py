@@ -3,18 +3,17 @@
 As in promptfoo, a stored answer replaces a variable with its name. It is data: templates in it are not filled in.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
-from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.binding.assertions import Subject, bind_assertion
-from gradegate.planning.binding.models import ModelBinder
-from gradegate.planning.plan import Job, Recall
+from gradegate.planning.binding.graders import GraderBinder
+from gradegate.planning.plan import Job, Recall, with_members
 from gradegate.planning.variables import Prompts
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.chat_prompt import chat_mistake
@@ -42,16 +41,10 @@ def used_names(
     options = case.options
     texts = [prompt.text for prompt in prompts]
     texts += [options.prefix, options.suffix, to_json(options.rubric_prompt), to_json(case.vars)]
-    for assertion in case.assertions:
-        texts += map(to_json, _assertion_templates(assertion))
+    for assertion in with_members(case.assertions):
+        texts += map(to_json, (assertion.value, assertion.metric, assertion.rubric_prompt))
     text = "\n".join(texts)
     return tuple(name for name in names if name in text)
-
-
-def _assertion_templates(assertion: Assertion) -> Iterator[Any]:
-    yield from (assertion.value, assertion.metric, assertion.rubric_prompt)
-    for member in assertion.members:
-        yield from _assertion_templates(member)
 
 
 def placeholders(names: Iterable[str]) -> Mapping[str, Verbatim]:
@@ -75,7 +68,7 @@ def with_stored_answers(
 
 
 def prepare_recall(
-    job: Job, names: Sequence[str], binder: ModelBinder, subject: Subject, prompts: Prompts
+    job: Job, names: Sequence[str], graders: GraderBinder, subject: Subject, prompts: Prompts
 ) -> Recall:
     """A function that fills the stored answers with these names into a job; it raises if one is missing."""
 
@@ -92,7 +85,7 @@ def prepare_recall(
         variables = {"env": env, **values}
         source = case.options.prefix + prompt.text + case.options.suffix
         filled_subject = replace(subject, variables=variables)
-        bindings = [bind_assertion(binder, spec, filled_subject) for spec in case.assertions]
+        bindings = [bind_assertion(graders, spec, filled_subject) for spec in case.assertions]
         text = fill_prompt(source, variables)
         if chat_mistake(text):
             what = "the prompt is not valid JSON once a stored answer is in it"

@@ -220,7 +220,7 @@ class _Candidates:
         # Repetitions of one case are interchangeable. Of several cases, nobody knows which is meant.
         self.is_one_case = len({call.job_index for call in calls}) == 1
         # A call is listed once for each of its runs.
-        open_calls: list[PlannedCall] = []
+        open_calls = []
         if self.is_one_case:
             for call in calls:
                 open_calls += [call] * call.run_count

@@ -1,7 +1,12 @@
-"""Reduces a plan to what it checks: small values that can be compared with another checkout. Texts become digests."""
+"""Reduces a plan to a snapshot of what it checks, so that the gates of two checkouts can be compared.
+
+A snapshot has the *terms* of each answer, grade and model: what decides about them. Long texts and values that may be
+secrets are digests.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
@@ -12,7 +17,7 @@ from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssert
 from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
-from gradegate.core.provider_spec import NOWHERE, Code, PromptSpec
+from gradegate.core.provider_spec import NOWHERE, Code
 from gradegate.errors import Origin
 from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
@@ -22,48 +27,34 @@ from gradegate.templating.script import may_read
 from gradegate.templating.template import show_value
 
 RECORDED = "recorded"  # the source of an answer that the config brings
-NO_PROMPT = -1
+NO_PROMPT = -1  # the number of the prompt of a recorded answer that answers none
 _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys are worth a name
 
 
-class ModelTerms(PartlyEqual):
-    """A target or grader. ``options`` are digests by name; ``source`` is where its replies come from."""
-
-    not_compared = ("origin",)
-    id: str
-    name: str
-    host: str
-    source: str
-    options: tuple[tuple[str, bytes], ...]
-    origin: Origin = NOWHERE
-
-
-class GradeTerms(AssertionTraits, PartlyEqual):
-    """One planned grade: its terms, with digests of texts, and what else the comparison looks at."""
-
-    not_compared = ("mode", "origin")
-    type: str
-    value: bytes
-    options: bytes
-    rubric: bytes
-    metric: str
-    limit: float | None
-    weight: float
-    blocking: bool
-    most: bool = False  # a score above the limit fails
-    others: tuple[tuple[str, bytes], ...] = ()  # digests of other fields, by their keys
-    models: tuple[tuple[str, ModelTerms], ...] = ()
-    reask: str = ""  # how the assertion itself says that its failures are re-asked
-    mode: str = "off"  # how they are re-asked, whoever says so
-    members: tuple[GradeTerms, ...] = ()
-    origin: Origin = NOWHERE
+def snapshot_plan(plan: Plan, suite_files: Sequence[SuiteFile]) -> list[GateSnapshot]:
+    """A snapshot of each config of a plan. A config that is named twice has one snapshot, with the jobs of both."""
+    jobs_by_file = defaultdict(list)
+    for job in plan.jobs:
+        jobs_by_file[job.suite].append(job)
+    configs_by_file = defaultdict(list)
+    for config in suite_files:
+        configs_by_file[config.suite.file].append(config)
+    return [
+        _snapshot_config(configs, jobs_by_file[file]) for file, configs in configs_by_file.items()
+    ]
 
 
-class CaseInput(NamedTuple):
-    """A question without its prompt: sorted digests of the variables, and a digest of the user's turns."""
+class GateSnapshot(FrozenStruct):
+    """What one config checks."""
 
-    variables: tuple[bytes, ...]
-    turns: bytes
+    file: str
+    digest: str  # of the file
+    policies: tuple[Policy, ...]
+    env: Mapping[str, bytes]  # digests of the variables in its `env`
+    apart: Mapping[str, bytes]  # digests of other keys that steer a run
+    prompts: tuple[str, ...]  # labels
+    targets: tuple[ModelTerms, ...]
+    answers: Iterable[AnswerTerms]  # read one by one, because a plan may have 100,000
 
 
 # What an answer depends on beside its question and its assertions, as a finding says that it changed.
@@ -95,42 +86,54 @@ class AnswerTerms(PartlyEqual):
     origin: Origin = NOWHERE
 
 
-class GateSnapshot(FrozenStruct):
-    """What one config checks."""
+class CaseInput(NamedTuple):
+    """A question without its prompt: sorted digests of the variables, and a digest of the user's turns."""
 
-    file: str
-    digest: str  # of the file
-    policies: tuple[Policy, ...]
-    env: Mapping[str, bytes]  # digests of the variables in its `env`
-    apart: Mapping[str, bytes]  # digests of other keys that steer a run
-    prompts: tuple[str, ...]  # labels
-    targets: tuple[ModelTerms, ...]
-    answers: Iterable[AnswerTerms]  # may be an iterator
+    variables: tuple[bytes, ...]
+    turns: bytes
 
 
-def snapshot_plan(plan: Plan, suite_files: Sequence[SuiteFile]) -> list[GateSnapshot]:
-    """A snapshot of each config. A config that is named twice has one snapshot, with the jobs of both."""
-    jobs_by_file: dict[str, list[Job]] = {}
-    for job in plan.jobs:
-        jobs_by_file.setdefault(job.suite, []).append(job)
-    configs_by_file: dict[str, list[SuiteFile]] = {}
-    for config in suite_files:
-        configs_by_file.setdefault(config.suite.file, []).append(config)
+class GradeTerms(AssertionTraits, PartlyEqual):
+    """One planned grade: its terms, with digests of texts, and what else the comparison looks at."""
 
-    snapshots = []
-    for file, configs in configs_by_file.items():
-        snapshots.append(_snapshot_config(configs, jobs_by_file.get(file, [])))
-    return snapshots
+    not_compared = ("mode", "origin")
+    type: str
+    value: bytes
+    options: bytes
+    rubric: bytes
+    metric: str
+    limit: float | None
+    weight: float
+    blocking: bool
+    most: bool = False  # a score above the limit fails
+    others: tuple[tuple[str, bytes], ...] = ()  # digests of other fields, by their keys
+    models: tuple[tuple[str, ModelTerms], ...] = ()
+    reask: str = ""  # how the assertion itself says that its failures are re-asked
+    mode: str = "off"  # how they are re-asked, whoever says so
+    members: tuple[GradeTerms, ...] = ()
+    origin: Origin = NOWHERE
+
+
+class ModelTerms(PartlyEqual):
+    """A target or grader."""
+
+    not_compared = ("origin",)
+    id: str
+    name: str
+    host: str
+    source: str  # where its replies come from, or ``RECORDED``
+    options: tuple[tuple[str, bytes], ...]  # digests by name, sorted
+    origin: Origin = NOWHERE
 
 
 def _snapshot_config(configs: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateSnapshot:
     """A snapshot of one config, which may be named several times. ``jobs`` are all of its jobs."""
-    # Targets and prompts get numbers in the order of the jobs and of the config.
+    # An answer has the number of its target, in the order of the jobs, and the number of its prompt, in the order of the
+    # config. Only prompts that are asked have a number.
     targets = {id(job.target): job.target for job in jobs}
     target_numbers = _number_ids(targets.values())
-    # Only prompts that are asked have a number; a recorded answer may be to no prompt.
     asked_ids = {id(job.prompt) for job in jobs}
-    prompts: list[PromptSpec] = []
+    prompts = []
     for config in configs:
         prompts += [prompt for prompt in config.suite.prompts if id(prompt) in asked_ids]
     prompt_numbers = _number_ids(prompts)
@@ -237,14 +240,13 @@ class _JobReader:
         if variables is job.vars and turns is job.case.turns:
             return question
         # A number counts as the text that prompts show: in a table of tests, numbers are texts.
-        values = []
+        digests = []
         for name, value in job.vars.items():
             is_number = isinstance(value, int | float) and abs(value) < 1e15
-            values.append((name, show_value(value) if is_number else value))
-        digests = sorted(digest(pair) for pair in values)
+            digests.append(digest((name, show_value(value) if is_number else value)))
         user_turns = [turn for turn in job.case.turns if turn.role != "assistant"]
         turns_digest = digest(user_turns) if user_turns else b""
-        question = CaseInput(tuple(digests), turns_digest)
+        question = CaseInput(tuple(sorted(digests)), turns_digest)
         self._last_question = (job.vars, job.case.turns, question)
         return question
 
@@ -295,7 +297,7 @@ class _JobReader:
         if spec is None:
             return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
 
-        options: dict[str, object] = {}
+        options = {}  # values by name
         for name, value in spec.config.items():
             if name in _NESTED and isinstance(value, Mapping):
                 for key, item in value.items():

@@ -59,7 +59,7 @@ class Anthropic(ChatModel):
         model = need_model(setup, "anthropic:messages:MODEL")
         base = (
             config.get("apiBaseUrl")
-            or setup.env.get("ANTHROPIC_BASE_URL")
+            or setup.env.read("ANTHROPIC_BASE_URL")
             or "https://api.anthropic.com"
         )
         url = base_url(setup, base).removesuffix("/v1") + "/v1/messages"

@@ -112,7 +112,7 @@ def _credential(setup: ProviderSetup) -> Credential:
 def _url(setup: ProviderSetup, deployment: str, task: str) -> str:
     """The address of a task of a deployment, in the v1 API or a dated version. Raises ConfigError."""
     base = _base(setup)
-    version = setup.config.get("apiVersion") or setup.env.get("AZURE_OPENAI_API_VERSION")
+    version = setup.config.get("apiVersion") or setup.env.read("AZURE_OPENAI_API_VERSION")
     version = str(version or API_VERSION)
     form = r"v1|preview|latest|\d{4}-\d\d-\d\d(?:-preview)?"
     check_part("version", version, form, setup, f"write one such as {API_VERSION}")
@@ -130,8 +130,8 @@ def _base(setup: ProviderSetup) -> str:
     base = setup.config.get("apiBaseUrl")
     host = setup.config.get("apiHost")
     if not base and not host:
-        base = setup.env.address(*_BASES)
-        host = setup.env.address(*_HOSTS)
+        base = setup.env.read_first(*_BASES)
+        host = setup.env.read_first(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
         raise setup.mistake(f"no host for `{setup.spec.id}`", cure, _HOSTS[0])

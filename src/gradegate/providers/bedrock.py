@@ -59,7 +59,7 @@ _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
 # Of inference profiles, before the model
 _PLACES = "us us-gov eu apac au jp ca in sa global".split()
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
-_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
+_SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/keys.md)"
 
 
 @PROVIDERS.register("bedrock", "bedrock:converse", "bedrock:completion")
@@ -88,7 +88,7 @@ class Bedrock(ChatModel):
                 "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API",
             )
         region = _region(setup)
-        endpoint = config.get("endpoint") or setup.env.address(*_ADDRESSES)
+        endpoint = config.get("endpoint") or setup.env.read_first(*_ADDRESSES)
         base = base_url(setup, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
         credential = _credential(setup, url, region)
@@ -202,7 +202,7 @@ class KnowledgeBase(HttpModel):
 
 
 def _region(setup: ProviderSetup) -> str:
-    region = setup.config.get("region") or setup.env.address(*_REGIONS) or "us-east-1"
+    region = setup.config.get("region") or setup.env.read_first(*_REGIONS) or "us-east-1"
     region = str(region).strip()
     check_part("region", region, REGION, setup, "write a region of AWS, such as eu-central-1")
     return region
@@ -219,7 +219,7 @@ def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
         if key:
             return FixedKey(key)
         credentials = _environment_credentials(setup, _KEY)
-    if not VENDOR.serves(url):
+    if not VENDOR.may_get_token(url):
         raise wrong_host_mistake(
             setup,
             "one that AWS credentials sign goes",

@@ -92,7 +92,7 @@ def _access(setup: ProviderSetup, model: str, task: str) -> tuple[str, Credentia
     if not address and config.get("apiHost"):
         address = f"https://{config['apiHost']}"
     if not address:
-        address = env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
+        address = env.read_first(*_BASES) or f"https://{env.read('GOOGLE_API_HOST') or _HOST}"
     base = base_url(setup, address)
 
     version = str(config.get("apiVersion") or "v1beta")

@@ -36,7 +36,7 @@ class Llama(HttpModel):
     limit_option = "n_predict"
 
     def __init__(self, setup: ProviderSetup) -> None:
-        base = setup.config.get("apiBaseUrl") or setup.env.get("LLAMA_BASE_URL")
+        base = setup.config.get("apiBaseUrl") or setup.env.read("LLAMA_BASE_URL")
         url = f"{base_url(setup, base or 'http://localhost:8080')}/completion"
         super().__init__(setup, url, read_key(setup, needed=False), setup.model)
 

@@ -163,7 +163,7 @@ class OllamaEmbeddings(EmbeddingModel):
 
 def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
     """The address of a task, and the key. Raises ConfigError."""
-    base = setup.config.get("apiBaseUrl") or setup.env.get("OLLAMA_BASE_URL")
+    base = setup.config.get("apiBaseUrl") or setup.env.read("OLLAMA_BASE_URL")
     url = base_url(setup, base or "http://localhost:11434")
     # A server of one's own asks for no key
     return f"{url}/api/{task}", read_key(setup, "OLLAMA_API_KEY", needed=False)

@@ -151,5 +151,5 @@ def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
 
 def _headers(setup: ProviderSetup) -> NamedTexts:
     """The organization, if one is named."""
-    organization = setup.config.get("organization") or setup.env.get("OPENAI_ORGANIZATION")
+    organization = setup.config.get("organization") or setup.env.read("OPENAI_ORGANIZATION")
     return {"OpenAI-Organization": str(organization)} if organization else {}

@@ -58,7 +58,9 @@ _GEMINI_NAMES = {
     "top_k": "topK",
     "stop_sequences": "stopSequences",
 }
-_SIGN_IN = "leave it out: google-github-actions/auth signs the job in (docs/sign-in.md), and no key is kept"
+_SIGN_IN = (
+    "leave it out: google-github-actions/auth signs the job in (docs/keys.md), and no key is kept"
+)
 
 
 @PROVIDERS.register("vertex")
@@ -93,7 +95,7 @@ class Vertex(ChatModel):
         url = express_url if key else _project_url(setup, model, is_claude=is_claude)
         # The token that the workflow gives goes to any address; one that is minted goes to Google's own hosts only.
         credential = FixedKey(key, "x-goog-api-key") if key else google_credential(setup)
-        if not credential.is_fixed and not VENDOR.serves(url):
+        if not credential.is_fixed and not VENDOR.may_get_token(url):
             raise wrong_host_mistake(setup, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
 
         api: ChatApi
@@ -152,11 +154,11 @@ def _express_url(setup: ProviderSetup, model: str) -> str:
 def _project_url(setup: ProviderSetup, model: str, *, is_claude: bool) -> str:
     """The address of a model in a project and a region. Raises ConfigError."""
     config = setup.config
-    region = str(config.get("region") or setup.env.address(*_REGIONS) or _ANYWHERE).strip()
+    region = str(config.get("region") or setup.env.read_first(*_REGIONS) or _ANYWHERE).strip()
     cure = "write a region of Google Cloud, such as europe-west4, or global"
     check_part("region", region, rf"{_REGION}|global|us|eu", setup, cure)
 
-    project = str(config.get("projectId") or setup.env.address(*_PROJECTS)).strip()
+    project = str(config.get("projectId") or setup.env.read_first(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         variable = _PROJECTS[-1]
         cure = f"set {variable}, or `projectId` in its config"
@@ -164,7 +166,7 @@ def _project_url(setup: ProviderSetup, model: str, *, is_claude: bool) -> str:
             raise setup.mistake(f"`{project}` is not a project for `{setup.spec.id}`", cure)
         raise setup.mistake(f"no project for `{setup.spec.id}`", cure, variable)
 
-    publisher = config.get("publisher") or setup.env.get("VERTEX_PUBLISHER") or "google"
+    publisher = config.get("publisher") or setup.env.read("VERTEX_PUBLISHER") or "google"
     publisher = "anthropic" if is_claude else str(publisher)
     check_part("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setup, "leave it out: it is google")
 
@@ -182,7 +184,7 @@ def _project_url(setup: ProviderSetup, model: str, *, is_claude: bool) -> str:
 
 
 def _version(setup: ProviderSetup) -> str:
-    version = str(setup.config.get("apiVersion") or setup.env.get("VERTEX_API_VERSION") or "v1")
+    version = str(setup.config.get("apiVersion") or setup.env.read("VERTEX_API_VERSION") or "v1")
     check_part("version", version, r"v\d\w{0,20}", setup, "write v1 or v1beta1")
     return version
 
@@ -191,7 +193,7 @@ def _base(setup: ProviderSetup) -> str:
     """Another address of the config or of the environment, without its version; empty if there is none."""
     config = setup.config
     address = config.get("apiBaseUrl") or config.get("apiHost")
-    address = str(address or setup.env.get("VERTEX_API_HOST"))
+    address = str(address or setup.env.read("VERTEX_API_HOST"))
     if not address:
         return ""
     return base_url(setup, address if "://" in address else f"https://{address}")

@@ -106,7 +106,7 @@ class Web(Provider):
         try:
             self._env = {}
             for name in env_variables(self.templates)[0]:
-                value = setup.env.key(name)
+                value = setup.env.read_key(name)
                 if value:
                     self._env[name] = value
             self.url = self._fill_fixed_url(setup)

@@ -11,7 +11,9 @@ from gradegate.results.rows import AnswerId, Row, leaf_grades
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
-RESULTS, HISTORY = "results.json", "history.jsonl"  # the files in the folder of a baseline
+# The files in the folder of a baseline
+RESULTS = "results.json"
+HISTORY = "history.jsonl"
 _STALE_DAYS = 14  # from which reports mention the age of a baseline
 
 # The status of a grade or a case.
@@ -29,13 +31,13 @@ _BY_REGRADE = {PASS: NEW_FAILURE, FAIL: UNSTEADY, ERROR: UNDECIDED}
 
 
 class Baseline(FrozenStruct):
-    """A run of the base. ``started`` is ISO 8601; ``reask`` says how its failures were re-asked, empty for not at all."""
+    """The results of a run of the base."""
 
     answers: tuple[Row, ...]
-    commit: str = ""
-    started: str = ""
+    commit: str = ""  # empty if it is not known
+    started: str = ""  # ISO 8601; empty if it is not known
     models: tuple[str, ...] = ()
-    reask: str = ""
+    reask: str = ""  # how its failures were re-asked; empty for not at all
     fresh: bool = False  # asked in the same run
     paired: Mapping[AnswerId, Row | None] = {}  # the answer of the base for each answer of a plan
     removed: tuple[str, ...] = ()  # the names of answers of the base without a counterpart
@@ -106,9 +108,14 @@ def fold_base_runs(rows: Sequence[Row]) -> list[Row]:
 
 
 def with_counterparts(row: Row, base: Row | None) -> Row:
-    """A row that knows what the base says about it and about each of its grades."""
+    """The row with what the base says about its case and about each of its grades.
+
+    ``base`` is the row of the base for the same case. If there is none, nothing is added.
+    """
     if base is None:
         return row
+
+    # 1. A grade is compared with the grade of the same assertion, if the assertion did not change.
     base_grades = {grade.assertion.key: grade for grade in base.grades}
     grades = []
     for grade in row.grades:
@@ -117,18 +124,14 @@ def with_counterparts(row: Row, base: Row | None) -> Row:
         if base_grade and base_grade.assertion.definition == grade.assertion.definition:
             counterpart = _make_counterpart(base_grade, base)
         grades.append(replace(grade, base=counterpart))
+    row = replace(row, grades=tuple(grades), base_runs=base.runs, base_passed=base.passed)
 
-    is_same_case = base.definition == row.definition
-    # One answer of the base stands next to one of the runs of a case.
-    has_base_cost = is_same_case and row.run <= 1
-    return replace(
-        row,
-        grades=tuple(grades),
-        base=base.outcome if is_same_case else None,
-        base_took=base.took if has_base_cost else None,
-        base_runs=base.runs,
-        base_passed=base.passed,
-    )
+    # 2. The case as a whole is compared if it did not change.
+    if base.definition != row.definition:
+        return replace(row, base=None, base_took=None)
+    # The base has one answer for all runs of a case, so only the first run is compared with its cost.
+    is_first_run = row.run <= 1
+    return replace(row, base=base.outcome, base_took=base.took if is_first_run else None)
 
 
 def _make_counterpart(grade: Grade, base: Row) -> Counterpart:

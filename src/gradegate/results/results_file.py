@@ -1,6 +1,7 @@
-"""Reads the files of earlier runs: results.json, as a decision or as the run of the base, and the history.
+"""Reads the files of earlier runs: results.json and the history of the default branch.
 
-Anybody may have written them.
+A results.json is read as a decision (``load_decision``) or as the run of the base (``load_baseline``). Anybody may have written
+these files, so all of their content is checked.
 """
 
 import os
@@ -18,7 +19,7 @@ from gradegate.core.provider_spec import NOTHING
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
-from gradegate.files.plain_files import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, open_plain_file
 from gradegate.results.baseline import Baseline, fold_base_runs
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.results.history import GradeRecord, HistoryLine, PastRun, Records
@@ -29,15 +30,17 @@ from gradegate.structs import NamedTexts, replace
 
 # The version of gradegate that wrote a file, whatever else stands in it.
 _WRITER = re.compile(rb'"tool": ?"([0-9A-Za-z.+-]{1,40})"')
-_HEAD_END = b'"cases":['  # of the first line of results.json
+# The first line of results.json ends with this, each further line is a case, and the last line is this.
+_HEAD_END = b'"cases":['
 _LAST_LINE = b"]}"
 _DIGEST_SIZE = 32  # bytes
+_COMMIT = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})?")  # empty: no commit was known
 
 
 def load_decision(path: Path) -> tuple[Decision, NamedTexts]:
-    """Read the decision in a results.json, and its links. Raises ConfigError if the file is not a results.json."""
+    """Read a results.json: its decision, and the links of its run by name. Raises ConfigError if the file is not one."""
     try:
-        with regular(path, MAX_BASELINE, links=True) as file:
+        with open_plain_file(path, MAX_BASELINE, follows_links=True) as file:
             content = file.read(MAX_BASELINE)
     except UnusableError as e:
         cure = "start `gradegate run` here first, or name the results.json of a run"
@@ -51,7 +54,10 @@ def load_results(path: str | os.PathLike[str]) -> RunResult:
 
 
 def parse_decision(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
-    """Read the decision in the content of a results.json, and its links. ``name`` is for messages. Raises ConfigError."""
+    """Read the content of a results.json: its decision, and the links of its run by name. ``name`` is that of the file.
+
+    Raises ConfigError.
+    """
     try:
         results = decode(content, Results)
     except MisfitError as e:
@@ -64,8 +70,11 @@ def parse_decision(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
 
 
 def load_baseline(path: Path) -> Baseline:
-    """Read the run of the base in a results.json line by line. A file with another layout is read as a whole. Raises UnusableError."""
-    with regular(path, MAX_BASELINE) as file:
+    """Read the run of the base in a results.json. Raises UnusableError.
+
+    gradegate writes a line for each case, and so the file is read line by line. Any other layout is read as a whole.
+    """
+    with open_plain_file(path, MAX_BASELINE) as file:
         start = file.readline(MAX_FILE)
         try:
             if start.rstrip().endswith(_HEAD_END):
@@ -86,6 +95,7 @@ def load_baseline(path: Path) -> Baseline:
 
 
 def _read_rows(file: BufferedReader) -> Iterator[Row]:
+    """The cases on the lines after the first one, up to the last line. Raises UnusableError if there is no last line."""
     number = 1
     while line := file.readline(MAX_FILE).strip():
         if line == _LAST_LINE:
@@ -99,6 +109,8 @@ def _read_rows(file: BufferedReader) -> Iterator[Row]:
 
 
 def _build_baseline(head: Head, cases: Iterable[Row]) -> Baseline:
+    """The run of the base. Raises UnusableError if later runs cannot be compared with it, and MisfitError for a wrong case."""
+    # 1. The cases, in the order of the file. All of them are in memory, so their number is limited.
     rows: list[Row] = []
     for row in islice(cases, MAX_ANSWERS + 1):
         if len(row.key) != _DIGEST_SIZE:
@@ -106,12 +118,15 @@ def _build_baseline(head: Head, cases: Iterable[Row]) -> Baseline:
         rows.append(_without_unused(row))
     if len(rows) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
+
+    # 2. How the run was made
     made = head.made
     if made.only:
         raise UnusableError(f"it holds a part of a run: {made.only}")
-    if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
+    if not _COMMIT.fullmatch(made.commit):
         raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
 
+    # 3. The runs of a case count as one answer.
     answers: list[Row] = []
     for case in runs_by_case(rows):
         answers += fold_base_runs(case)
@@ -134,23 +149,28 @@ def _without_unused(row: Row) -> Row:
 
 
 def load_history(path: Path) -> Records:
-    """Read the grades of a history by their identities. Raises UnusableError if it is not complete, or of another version."""
+    """Read a history: what is recorded of each grade, by its identity. Raises UnusableError if the file is cut or damaged."""
     records = {}
-    with regular(path, MAX_HISTORY) as file:
+    with open_plain_file(path, MAX_HISTORY) as file:
         for number, content in enumerate(file, 1):
-            if not content.endswith(b"\n"):
-                raise UnusableError("it breaks off")
-            try:
-                line = decode(content, HistoryLine)
-            except MisfitError as e:
-                problem = f"it is not a history of this version: line {number}: {e}"
-                raise UnusableError(problem) from e
+            line = _parse_history_line(content, number)
             if line.grade in records:
                 raise UnusableError(f"line {number} has a grade that is there already")
             # Most runs of most grades have equal texts, which are kept in memory once.
             runs = tuple(PastRun(*map(intern, astuple(run))) for run in line.runs)
             records[line.grade] = GradeRecord(line.name, runs)
     return records
+
+
+def _parse_history_line(content: bytes, number: int) -> HistoryLine:
+    """One line of a history. Raises UnusableError if it is cut, or of another version."""
+    if not content.endswith(b"\n"):
+        raise UnusableError("it breaks off")
+    try:
+        return decode(content, HistoryLine)
+    except MisfitError as e:
+        problem = f"it is not a history of this version: line {number}: {e}"
+        raise UnusableError(problem) from e
 
 
 def history_lines(records: Mapping[str, GradeRecord]) -> Iterator[str]:

@@ -63,7 +63,7 @@ def plan_of_base(context: Context) -> Base | None:
     environment = context.environment
     if environment.vouched_only:
         what = f"`base-checkout` is not read at {environment.event_shown}"
-        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
+        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github.md)"
         raise ConfigError.at(what, None, cure)
     reset_accounts()
     try:
@@ -236,7 +236,9 @@ def _require_base_for_weakening(policies: Iterable[Policy], context: Context) ->
         if policy.weakening == "block":
             what = "`weakening: block` needs <--base-checkout>, which is empty"
             origin = Origin(policy.rules[0].suite) if policy.rules else None
-            raise ConfigError.at(what, origin, "give a checkout of the base: docs/github-base.md")
+            raise ConfigError.at(
+                what, origin, "give a checkout of the base: docs/weakened-gates.md"
+            )
 
 
 def unknown_changes(context: Context) -> GateChanges:

@@ -21,7 +21,7 @@ def compute_metrics(
     for row in rows if specs else ():
         if row.suite in specs:
             groups[row.suite, row.provider, row.prompt_label].append(row)
-    formulas: dict[str, dict[str, Formula]] = {}
+    formulas = {}  # by config, and then by the name of the metric
     for suite, _, _ in groups:
         if suite not in formulas:
             formulas[suite] = {spec.name: metric_formula(spec.value) for spec in specs[suite]}

@@ -61,7 +61,7 @@ class CacheScopes:
             return None
 
         # The graders of an answer ask below its scope. Type and value of an assertion name its place there.
-        grader_names: dict[int, tuple[str, int]] = {}
+        grader_names = {}
         ordinals = Ordinals()
         for bound in job.bounds:
             text = repr((bound.assertion.type, bound.assertion.value))
@@ -163,17 +163,16 @@ def _scope_of_grader(bound: BoundAssertion) -> CacheScope | None:
 def compare_answers(answers: Sequence[Answer]) -> list[Row]:
     """The rows of all answers to one case, each with its grades of the comparisons."""
     rows = [answer.row for answer in answers]
-    position = 0
-    for binding in answers[0].job.assertions:
-        if isinstance(binding, BoundAssertion) and binding.is_comparison:
-            new_grades = _grade_comparison(binding, answers, rows)
-            new_rows = []
-            for answer, row, grade in zip(answers, rows, new_grades, strict=True):
-                grades = list(row.grades)
-                grades[position] = grade
-                new_rows.append(with_grades(answer.job.case, row, grades))
-            rows = new_rows
-        position += _count_grades(binding)
+    for position, binding in enumerate(answers[0].job.graded_bindings):
+        if not (isinstance(binding, BoundAssertion) and binding.is_comparison):
+            continue
+        new_grades = _grade_comparison(binding, answers, rows)
+        new_rows = []
+        for answer, row, grade in zip(answers, rows, new_grades, strict=True):
+            grades = list(row.grades)
+            grades[position] = grade
+            new_rows.append(with_grades(answer.job.case, row, grades))
+        rows = new_rows
     return rows
 
 
@@ -205,24 +204,10 @@ def _grade_comparison(
 
 def _select_single_grades(job: Job, row: Row) -> tuple[Grade, ...]:
     """The grades of a row that do not come from a comparison: a grader that compares may see them."""
-    grades: list[Grade] = []
-    position = 0
-    for binding in job.assertions:
-        end = position + _count_grades(binding)
-        if not binding.is_comparison:
-            grades += row.grades[position:end]
-        position = end
-    return tuple(grades)
+    pairs = zip(row.grades, job.graded_bindings, strict=True)
+    return tuple(grade for grade, binding in pairs if not binding.is_comparison)
 
 
 def _count_usage_once(usage: Usage, answer_count: int) -> list[Usage]:
     """The usage of a comparison for each answer. A comparison is one question, so only the first answer has usage."""
     return [usage, *[NO_USAGE] * (answer_count - 1)]
-
-
-def _count_grades(binding: Binding) -> int:
-    """How many grades an assertion has. A set has its own grade and one for each member."""
-    count = len(binding.members)
-    if isinstance(binding, BoundSet):
-        count += 1
-    return count

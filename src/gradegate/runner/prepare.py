@@ -82,7 +82,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Preparatio
     # The base is planned first, so that only one plan at a time is in memory.
     base = plan_of_base(context)
     reset_accounts()
-    suites: list[SuiteFile] = []
+    suites = []
     try:
         suites += load_suites(context)
         chosen = select(suites) if select else suites
@@ -136,16 +136,18 @@ def _collect_inputs(
 ) -> Inputs:
     """The files of the suites, recorded answers, and what was kept of earlier runs."""
     read = {*answer_files}
-    named = set[Path]()
-    searched = set[Path]()
+    named = set()
+    searched = set()
     for file in suites:
         read |= file.workspace.opened
         named |= file.workspace.named
         searched |= file.workspace.folders
-    if context.settings.baseline and (folder := folder_to_read(context)):
+    settings = context.settings
+    folder = folder_to_read(context) if settings.baseline else None
+    if folder:
         read |= {folder / RESULTS, folder / HISTORY}
-    if rerun := context.settings.rerun:
-        read.add(rerun.file)
+    if settings.rerun:
+        read.add(settings.rerun.file)
     return Inputs(frozenset(read), frozenset(read | named), frozenset(searched))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, BoundSet
+from gradegate.assertions.grading.bound import Binding
 from gradegate.assertions.grading.conclusion import error_grades, error_grades_without_answer
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
@@ -83,7 +83,7 @@ def failed_row(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that cannot be graded. Any exception becomes a row, so that a defect loses no other row."""
     # The target answered, but a transform made nothing of its answer.
     if isinstance(error, TransformError):
-        grades: list[Grade] = []
+        grades = []
         for binding in job.assertions:
             grades += error_grades(binding, str(error))
         row = graded_row(job, repeat, error.transcript, grades)
@@ -92,13 +92,18 @@ def failed_row(job: Job, repeat: int, error: Exception) -> Row:
         return replace(row, outcome=ERROR, error=str(error), output=None)
 
     if isinstance(error, ProviderError):
-        return missing_row(job, repeat, str(error), error.trouble, error.asked)
+        return missing_row(job, repeat, str(error), error.trouble, error.refusing_model)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return missing_row(job, repeat, why, None)
 
 
-def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked: str = "") -> Row:
-    """The row of an answer that is missing: every planned grade is an ERROR. ``asked`` is the model that refused."""
+def missing_row(
+    job: Job, repeat: int, why: str, trouble: Trouble | None, refusing_model: str = ""
+) -> Row:
+    """The row of an answer that is missing: every planned grade is an ERROR.
+
+    ``refusing_model`` is the model that answered the call with an error, if that is the reason.
+    """
     return _make_row(
         job,
         repeat,
@@ -106,18 +111,18 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked:
         answer_key(job, repeat),
         outcome=ERROR,
         error=why,
-        grades=_missing_grades(job, why, trouble, asked),
+        grades=_missing_grades(job, why, trouble, refusing_model),
         undone=trouble is Trouble.STOPPED,
         withheld=trouble not in (Trouble.STOPPED, *NO_ANSWER),
     )
 
 
 def _missing_grades(
-    job: Job, why: str, trouble: Trouble | None, asked: str = ""
+    job: Job, why: str, trouble: Trouble | None, refusing_model: str = ""
 ) -> tuple[Grade, ...]:
-    grades: list[Grade] = []
+    grades = []
     for binding in job.assertions:
-        grades += error_grades_without_answer(binding, why, trouble, asked)
+        grades += error_grades_without_answer(binding, why, trouble, refusing_model)
     return tuple(grades)
 
 
@@ -153,15 +158,10 @@ def unanswered_row(job: Job, row: Row, why: str) -> Row:
 
 def uncompared_row(job: Job, row: Row, why: str) -> Row:
     """The row as if its answer had never been compared with others."""
-    bindings: list[Binding] = []
-    for binding in job.assertions:
-        if isinstance(binding, BoundSet):  # its own grade comes before those of its members
-            bindings.append(binding)
-        bindings += binding.members
-    grades = (
-        undecided_grade(grade, why, undone=True) if binding.is_comparison else grade
-        for grade, binding in zip(row.grades, bindings, strict=True)
-    )
+    grades = []
+    for grade, binding in zip(row.grades, job.graded_bindings, strict=True):
+        is_missing = binding.is_comparison
+        grades.append(undecided_grade(grade, why, undone=True) if is_missing else grade)
     return with_grades(job.case, row, grades)
 
 

@@ -73,7 +73,7 @@ function importsOf({ root, covered }) {
     if (!found.startsWith(root + path.sep) || files.has(found)) return;
     if ([...packages].some((folder) => found.startsWith(folder))) return;
     const rule =
-      "From the workspace, a judge may import files that its file names by a path, and packages in a folder `node_modules` (docs/exec.md)";
+      "From the workspace, a judge may import files that its file names by a path, and packages in a folder `node_modules` (docs/code.md)";
     throw Object.assign(new Error(`${file} is not imported. ${rule}`), { code: "MODULE_NOT_COVERED" });
   };
 }

@@ -45,7 +45,7 @@ _LOADED = {
 }
 _RULE = (
     "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
-    " that is not in the commit. Code in a config may import no file (docs/exec.md)"
+    " that is not in the commit. Code in a config may import no file (docs/code.md)"
 )
 
 

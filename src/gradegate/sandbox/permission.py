@@ -17,7 +17,7 @@ from gradegate.files.paths import holds_credentials
 from gradegate.security.environment import Environment
 from gradegate.security.event import Event
 
-DOCS = "docs/exec.md"
+DOCS = "docs/code.md"
 # Variables that start programs and find libraries; keys are never among them.
 _HARMLESS = re.compile(
     r"PATH|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT|VIRTUAL_ENV|PYENV_ROOT"

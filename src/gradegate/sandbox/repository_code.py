@@ -242,7 +242,7 @@ def _how_to_get_node(version: str = "") -> str:
     if _RUN.policy.is_isolated:
         return (
             f"name the folder of a Node.js{version} of an earlier step by the input `node`,"
-            " or give `node: official` (docs/exec.md)"
+            " or give `node: official` (docs/code.md)"
         )
     return f"install Node.js{version}, or name it by <--node PATH>"
 

@@ -1,4 +1,8 @@
-"""The environment: what the runner says of the run, and which variables a config may read."""
+"""The environment variables of the process: what they say of the run, and which of them a config may read.
+
+There are three ways to read one: ``read`` and ``read_first`` give the option of a provider, ``read_key`` gives its credential, and
+``read_from_workflow`` gives what signs in. Texts outside a provider's config get only the ``open_variables``.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ PUBLIC_VARIABLES = frozenset(
 # Replaces a missing key in a plan. No call with that key is ever made. `http/guard` refuses every request with it.
 # It is random, because a model that could name it could stop the requests that grade its answers.
 STAND_IN = f"no-key-{secrets.token_hex(16)}"
-# How a provider sends a value: as its credential, in a header, as the name of its model, or in any other way
-FIELD = "field"
+# How a provider sends a value
+FIELD = "field"  # as its credential
 HEADER = "header"
-MODEL = "model"
-TEXT = "text"
+MODEL = "model"  # as the name of its model
+TEXT = "text"  # in any other way
 # Events at merged code that only a person with write access or the clock can start. `workflow_run`, `issue_comment` and similar
 # events run at the default branch, too, but anybody starts them. `pull_request_target` has the base's ref and the head's files.
 TRUSTED_EVENTS = ("push", "workflow_dispatch", "schedule")
@@ -69,18 +73,19 @@ def describe_event(event: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of the process, and the literals of a config's own ``env``, which win over them.
+    """The variables of the process, and the literals of a config's own ``env``, which win over them."""
 
-    ``drawn`` has, for a literal that is a template, the variables that it shows. ``open_`` are the names that the workflow
-    allows everywhere in a config. ``uses`` collects what a provider reads of such literals. ``missing`` are variables that are
-    not set: reading one gives the stand-in.
-    """
-
+    # By name: what the workflow and the runner set
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # The names that the workflow allows everywhere in a config (`allowed-env`)
     open_: frozenset[str] = frozenset()
+    # By name: what the config sets
     literals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # For a literal that is a template, the variables of the process that it shows
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # Collects the variables that a provider reads through such literals. None: nobody asks for them.
     uses: set[VariableUse] | None = field(default=None, compare=False)
+    # Variables that are needed and not set: reading one gives the stand-in
     missing: frozenset[str] = frozenset()
 
     @property
@@ -121,40 +126,52 @@ class Environment:
     def with_literals(
         self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None
     ) -> Environment:
-        """The environment with more values of a config."""
+        """The environment with more literals of a config. ``drawn`` has the variables that each of them shows."""
         if not literals:
             return self
         merged = {name: shown for name, shown in self.drawn.items() if name not in literals}
         merged |= {name: shown for name, shown in (drawn or {}).items() if name in literals}
         return replace(self, literals={**self.literals, **literals}, drawn=merged)
 
-    def get(self, name: str) -> str:
-        """The value as a provider's config reads it. Empty if it is not set or belongs to the runner."""
+    def read(self, name: str) -> str:
+        """The value of a variable as an option of a provider. Empty if it is not set or belongs to the runner.
+
+        Notes which variables of the process the value shows.
+        """
         if self.uses is not None:
             for variable in self.drawn.get(name, ()):
                 self.uses.add(VariableUse(variable, f"env.{name}", TEXT))
-        return self.key(name)
+        return self.read_key(name)
 
-    def key(self, name: str) -> str:
-        """The same for a credential, which only goes into the field of its provider."""
+    def read_first(self, *names: str) -> str:
+        """The first value that is not empty, as an option of a provider."""
+        for name in names:
+            value = self.read(name)
+            if value:
+                return value
+        return ""
+
+    def read_key(self, name: str) -> str:
+        """The value of a variable as the credential of a provider, which nothing has to note: it goes into no other field."""
         if name in self.literals:
             return self.literals[name]
+        if belongs_to_runner(name):
+            return ""
         # A pasted value often ends in a line break, which no header may contain.
-        return "" if belongs_to_runner(name) else self.workflow(name).strip()
+        return self.read_from_workflow(name).strip()
 
-    def address(self, *names: str) -> str:
-        """The first of these variables that is set: an address, or another value of a provider besides its key."""
-        return next(filter(None, map(self.get, names)), "")
-
-    def workflow(self, name: str) -> str:
+    def read_from_workflow(self, name: str) -> str:
         """The value that the workflow or the runner set, without the literals of a config. Empty if it is not set.
 
         Only for what signs in to vendors and is sent only to them: no text of a config gets it.
         """
         return STAND_IN if name in self.missing else self.variables.get(name, "")
 
-    def sources(self, name: str) -> frozenset[str]:
-        """The variables that a name gives away: itself, unless it is public, open, or written in the config."""
+    def variables_behind(self, name: str) -> frozenset[str]:
+        """The closed variables of the process that the value of a name gives away.
+
+        It is the variable itself, unless that is public, open or not set. Of a literal, it is what its template shows.
+        """
         if name in self.literals:
             return self.drawn.get(name, frozenset())
         is_there = name in self.variables or name in self.missing
@@ -163,12 +180,16 @@ class Environment:
 
     def is_closed(self, name: str) -> bool:
         """Whether texts outside a provider's config may not show a variable. A variable that is not set is not closed."""
-        if self.sources(name):
+        if self.variables_behind(name):
             return True
         return belongs_to_runner(name) and name in self.variables and name not in self.literals
 
-    def texts(self) -> dict[str, str]:
-        """All variables that any text of a config may show."""
+    def open_variables(self) -> dict[str, str]:
+        """The variables that any text of a config may show, with their values, sorted by name."""
         values = {**self.variables, **self.literals}
-        names = {*self.literals, *((PUBLIC_VARIABLES | self.open_) & self.variables.keys())}
-        return {name: values[name] for name in sorted(names) if not self.is_closed(name)}
+        names = {*self.literals, *PUBLIC_VARIABLES, *self.open_}
+        return {
+            name: values[name]
+            for name in sorted(names)
+            if name in values and not self.is_closed(name)
+        }

@@ -1,4 +1,4 @@
-"""Reads hosts and addresses: where a key may go, what is never called, and what this process cannot reach."""
+"""Reads host names and addresses: which host a URL leads to, which hosts are never called, and which are inside a network."""
 
 import ipaddress
 import re
@@ -31,19 +31,18 @@ NOBODY = "nobody.invalid"
 _PUBLIC = ipaddress.ip_network("2000::/3")  # all of version 6 that is assigned (RFC 4291)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_KEPT = 1_000  # parsed addresses in the cache: every call asks for some
-NETWORK = (
-    "GRADEGATE_NETWORK"  # "container" in the image; "host" if it runs on the network of the machine
-)
+# A variable: "container" in the image, "host" if that runs on the network of the machine
+NETWORK = "GRADEGATE_NETWORK"
 
 
 class Host(FrozenStruct):
-    """A host that a key may go to. Without scheme or port, any is meant."""
+    """A host."""
 
     name: str
-    port: int | None = None
-    scheme: str = ""
+    port: int | None = None  # None: any port
+    scheme: str = ""  # empty: any scheme
 
-    def takes(self, url: str) -> bool:
+    def matches(self, url: str) -> bool:
         """Whether an address is at this host."""
         host = host_at(url)
         if host is None or host.name != self.name:
@@ -73,10 +72,14 @@ def host_at(url: str) -> Host | None:
     try:
         parts = urlsplit(url)
         port = parts.port
-        name = _normal((parts.hostname or "").removesuffix("."))
+        name = _normalize_name((parts.hostname or "").removesuffix("."))
     except ValueError:
         return None
-    if parts.scheme not in _PORTS or "\\" in url or not (_NAME.fullmatch(name) or _literal(name)):
+    if (
+        parts.scheme not in _PORTS
+        or "\\" in url
+        or not (_NAME.fullmatch(name) or _spelled_address(name))
+    ):
         return None
     return Host(name, port or _PORTS[parts.scheme], parts.scheme)
 
@@ -114,7 +117,7 @@ def parse_hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(filter(None, hosts.values()))
 
 
-def host_of(value: str) -> Host | None:
+def host_in_value(value: str) -> Host | None:
     """The host in the value of a variable: ``https://host/v1``, or only ``host``."""
     text = value.strip()
     if "://" in text:
@@ -128,7 +131,7 @@ def host_of(value: str) -> Host | None:
 @lru_cache(MOST_KEPT)
 def parse_address(name: str) -> Address | None:
     """The address that a host name spells: with dots, as one number, in octal or hex, or of version 6."""
-    return _literal(_normal(name.strip("[]").rstrip(".")))
+    return _spelled_address(_normalize_name(name.strip("[]").rstrip(".")))
 
 
 @lru_cache(MOST_KEPT)
@@ -140,11 +143,11 @@ def is_metadata_service(name: str, address: Address | None = None) -> bool:
     address = address or parse_address(plain)
     if address is None:
         return False
-    addresses = {_unwrapped(address)}
+    candidates = {_reached_address(address)}
     if isinstance(address, ipaddress.IPv6Address):
-        # There are many ways to carry an address of version 4: take the last 32 bits in any case.
-        addresses.add(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return any(it in _METADATA or it.is_link_local for it in addresses)
+        # There are more ways to write an address of version 4 into one of version 6. Most have it in the last 32 bits.
+        candidates.add(_last_32_bits(address))
+    return any(candidate in _METADATA or candidate.is_link_local for candidate in candidates)
 
 
 def is_inside(name: str, address: Address | None = None) -> bool:
@@ -158,29 +161,36 @@ def is_loopback(name: str, address: Address | None = None) -> bool:
     address = address or parse_address(name)
     if address is None:
         return f".{name}".endswith(".localhost")
-    address = _unwrapped(address)
+    address = _reached_address(address)
     return address.is_loopback or address.is_unspecified
 
 
 def _is_public(address: Address) -> bool:
-    address = _unwrapped(address)
+    """Whether an address is one of the internet."""
+    address = _reached_address(address)
     is_assigned = address.version == 4 or address in _PUBLIC
     return is_assigned and address.is_global and not address.is_multicast
 
 
-def _unwrapped(address: Address) -> Address:
-    """The address of version 4 inside one of version 6; any other address itself."""
+def _reached_address(address: Address) -> Address:
+    """The machine that is really reached: many addresses of version 6 lead to the address of version 4 that they contain."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    inner = address.ipv4_mapped or address.sixtofour
-    if inner is None and address in _NAT64:
-        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if inner is None and int(address) >> 32 == 0 and int(address) > 1:  # ::a.b.c.d
-        inner = ipaddress.IPv4Address(int(address))
-    return inner or address
+    embedded = address.ipv4_mapped or address.sixtofour  # ::ffff:10.0.0.9, 2002:a00:9::
+    if embedded is not None:
+        return embedded
+    is_compatible = 1 < int(address) < 2**32  # ::10.0.0.9, but not `::` and `::1`
+    if is_compatible or address in _NAT64:  # 64:ff9b::10.0.0.9
+        return _last_32_bits(address)
+    return address
 
 
-def _literal(name: str) -> Address | None:
+def _last_32_bits(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _spelled_address(name: str) -> Address | None:
+    """The address that a name spells, in any way that a socket accepts. None for any other name."""
     try:
         return ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
@@ -193,7 +203,7 @@ def _literal(name: str) -> Address | None:
         return None
 
 
-def _normal(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """The name as it is compared: in lower case, in ASCII, and an address in its usual spelling.
 
     A name with letters that IDNA 2003 replaces stays as it is, so that it is no valid name. Requests are sent by IDNA 2008,
@@ -205,7 +215,7 @@ def _normal(name: str) -> str:
             encoded = lower.encode("idna")
             if encoded.decode("idna") == lower:
                 lower = encoded.decode()
-    address = _literal(lower)
+    address = _spelled_address(lower)
     return lower if address is None else str(address)
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from gradegate.files.documents import WrongError
+from gradegate.files.json_text import RefusedTextError
 
 # A text in double or single quotes, a structural character, a bare word or number, or blanks.
 _TOKEN = re.compile(
@@ -25,8 +25,8 @@ _BRACES = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
 
 def refuse_constant(word: str) -> Any:
-    """Raises WrongError for NaN and Infinity."""
-    raise WrongError(f"{word} is not a JSON number")
+    """Raises RefusedTextError for NaN and Infinity."""
+    raise RefusedTextError(f"{word} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant)

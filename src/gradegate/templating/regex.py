@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from gradegate.files.documents import fault
+from gradegate.files.json_text import describe_syntax_error
 from gradegate.files.limits import MAX_PATTERN, SCRIPT_MEMORY
 from gradegate.sandbox.evaluate import LimitExceeded, evaluate
 
@@ -66,7 +66,7 @@ def find_python(pattern: str, *texts: str) -> list[bool]:
         compiled = re.compile(pattern)
         return [compiled.search(text) is not None for text in texts]
     except (re.error, OverflowError, IndexError) as e:
-        raise ValueError(f"is not a regular expression: {fault(e, pattern)}") from e
+        raise ValueError(f"is not a regular expression: {describe_syntax_error(e, pattern)}") from e
 
 
 def find_javascript(pattern: str, text: str) -> bool:

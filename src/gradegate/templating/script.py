@@ -1,8 +1,8 @@
 """Code of a config that makes one value of others: a snippet or file of JavaScript, or a program with ``--allow-exec``.
 
 There is a function for each key of a config that takes code, such as ``assertion_script``. It returns a script with ``call``.
-This process looks at the text of JavaScript (``javascript``). The worker calls it with plain data (``docs/javascript.md``), each time in a new context, so
-nothing of one answer is left for the next.
+This process looks at the text of JavaScript (``javascript``). The worker calls it with plain data (``docs/code.md``), each time
+in a new context, so nothing of one answer is left for the next.
 """
 
 import json

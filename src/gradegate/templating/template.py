@@ -1,7 +1,7 @@
 """Fills in templates the way Nunjucks prints values. What a model wrote is never a template.
 
 There may be 100,000 templates. So this process fills in each one that certainly needs no more than the size of its variables.
-The worker fills in any other, under its limits (``docs/limits.md``). Both give the same text.
+The worker fills in any other, under its limits (``docs/gate.md``). Both give the same text.
 """
 
 import json

@@ -35,19 +35,20 @@ def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) ->
         passed = not passed
         score = _reverse_score(score)
 
+    # A failure says why if the evaluator does not: because of `not-`, or because of the threshold.
     reasons = []
-    if not passed and is_negated:
+    has_failed = not (passed or is_negated)
+    if is_negated and not passed:
         reasons.append(f"must not be true, but is ({bound.assertion.type})")
-    elif (
-        not passed and verdict.passed is not False and threshold is not None and not scoring.decides
-    ):
-        shown_score, shown_threshold = format_scores(verdict.score, threshold, scoring.scale)
-        reasons.append(f"score {shown_score} is below the threshold {shown_threshold}")
+    elif has_failed and threshold is not None:
+        is_by_threshold = verdict.passed is not False and not scoring.decides
+        if is_by_threshold:
+            shown_score, shown_threshold = format_scores(verdict.score, threshold, scoring.scale)
+            reasons.append(f"score {shown_score} is below the threshold {shown_threshold}")
     if verdict.reason.strip():
         reasons.append(verdict.reason)
 
     # The turns that lowered the score are at fault only if the score had to be high.
-    has_faulty_turns = not (passed or is_negated)
     return Grade(
         bound.assertion,
         Outcome.PASS if passed else Outcome.FAIL,
@@ -59,7 +60,7 @@ def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) ->
         scale=scoring.scale,
         unread=verdict.unread,
         most=scoring.at_most,
-        turns=verdict.turns if has_faulty_turns else (),
+        turns=verdict.turns if has_failed else (),
     )
 
 
@@ -75,20 +76,20 @@ def grade_from_error(bound: Binding, cause: BaseException | str, usage: Usage) -
 
     grade = Grade(bound.assertion, Outcome.ERROR, None, bound.threshold, reason, evidence, usage)
     if isinstance(cause, ProviderError):
-        return _with_trouble(grade, cause.trouble, cause.asked)
+        return _with_trouble(grade, cause.trouble, cause.refusing_model)
     return grade
 
 
 def error_grades_without_answer(
-    binding: Binding, why: str, trouble: Trouble | None, refused_by: str = ""
+    binding: Binding, why: str, trouble: Trouble | None, refusing_model: str = ""
 ) -> list[Grade]:
     """The ERRORs of an assertion if the target gave no answer, because of this ``trouble``.
 
-    ``refused_by`` is the model that answered the call with an error.
+    ``refusing_model`` is the model that answered the call with an error.
     """
     first, *members = error_grades(binding, why)
     first = replace(first, reason=f"the target gave no answer: {why}")
-    return [_with_trouble(grade, trouble, refused_by) for grade in (first, *members)]
+    return [_with_trouble(grade, trouble, refusing_model) for grade in (first, *members)]
 
 
 def error_grades(binding: Binding, why: str) -> list[Grade]:
@@ -127,6 +128,7 @@ def grade_of_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         if score is not None:
             score = _reverse_score(score)
 
+    # What a set without a verdict lacks: an answer, or only the time to grade it.
     errors = []
     if outcome is Outcome.ERROR:
         errors = [grade for grade in members if grade.counts]
@@ -162,7 +164,7 @@ def _reverse_score(score: float) -> float:
     return float(min(Fraction(1), max(Fraction(0), 1 - exact_fraction(score))))
 
 
-def _with_trouble(grade: Grade, trouble: Trouble | None, refused_by: str) -> Grade:
+def _with_trouble(grade: Grade, trouble: Trouble | None, refusing_model: str) -> Grade:
     """An ERROR that says which trouble of a provider caused it."""
     is_undone = trouble is Trouble.STOPPED
     is_unheard = trouble in NO_ANSWER
@@ -172,5 +174,5 @@ def _with_trouble(grade: Grade, trouble: Trouble | None, refused_by: str) -> Gra
         undone=is_undone,
         unheard=is_unheard,
         withheld=trouble is not None and not (is_undone or is_unheard),
-        refused_by=refused_by,
+        refused_by=refusing_model,
     )

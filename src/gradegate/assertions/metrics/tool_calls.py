@@ -9,11 +9,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Requirements, Transcript
 from gradegate.core.conversation import Turn
-from gradegate.files.documents import TwiceError, at_line, fault, unique
+from gradegate.files.json_text import (
+    DuplicateKeyError,
+    describe_syntax_error,
+    refuse_duplicate_keys,
+)
+from gradegate.files.line_numbers import at_line
 from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text, uniform_call
 from gradegate.security.redaction import excerpt
@@ -39,11 +44,11 @@ class CallsEvaluator(Evaluator):
 
 
 class Step(FrozenStruct):
-    """One call. A pattern may match any of ``names``."""
+    """One call, as a step of a trajectory."""
 
-    kind: str
-    name: str
-    names: tuple[str, ...]
+    kind: Literal["tool", "command"]
+    name: str  # of the tool, or the command line
+    names: tuple[str, ...]  # a pattern may match any of them
     arguments: Any  # the JSON value, or the text if the text is not JSON
     parse_error: str = ""  # why the arguments are a text
 
@@ -171,10 +176,14 @@ def resolve_tool(name: str, transcript: Transcript) -> str:
 
 def name_and_arguments(call: JsonObject) -> tuple[str, str]:
     """The name of a call, and its arguments as text. Both are empty if the value is not a call."""
-    function = call.get("function") if isinstance(call, Mapping) else None
+    function = None
+    if isinstance(call, Mapping):
+        function = call.get("function")
     if not isinstance(function, Mapping):
         return "", ""
-    return str(function.get("name") or ""), str(function.get("arguments") or "")
+    name = function.get("name") or ""
+    arguments = function.get("arguments") or ""
+    return str(name), str(arguments)
 
 
 def parse_arguments(name: str, text: str) -> Any:
@@ -185,11 +194,13 @@ def parse_arguments(name: str, text: str) -> Any:
         raise json.JSONDecodeError("", text, text.find(word))
 
     try:
-        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
+        value = json.loads(
+            text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicate_keys
+        )
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
-    except TwiceError as e:
+    except DuplicateKeyError as e:
         # The program of the tool decides which of the two values counts.
         raise NoVerdict(
             f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice"
@@ -212,7 +223,7 @@ def _make_step(name: str, text: str) -> Step:
         # Some vendors write an empty text if there are no arguments.
         arguments = parse_arguments(name, text) if text.strip() else {}
     except json.JSONDecodeError as e:
-        parse_error = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
+        parse_error = f"the arguments of `{name}` are not JSON: {describe_syntax_error(e, text)}"
     except NoVerdict as e:
         parse_error = str(e)
 

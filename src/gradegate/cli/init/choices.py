@@ -12,7 +12,7 @@ from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.planning.checks.credentials import credential_mistakes
 from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, split_id
@@ -80,17 +80,17 @@ def is_address(id_: str) -> bool:
 
 def key_variables(model: str, option: str, key: str = "") -> tuple[str, ...]:
     """The variables without which a model cannot be asked, sorted. Raises ConfigError for an unknown id."""
-    id_ = model
+    # Every model of a vendor takes the same key.
     if model.endswith(options.PLACEHOLDER):
-        id_ = f"{model.removesuffix(options.PLACEHOLDER)}any"  # every model of a vendor takes the same key
-    spec = ProviderSpec(id_, config={"apiKeyEnvar": key} if key else {}, origin=Origin(option))
+        model = f"{model.removesuffix(options.PLACEHOLDER)}any"
+    spec = ProviderSpec(model, config={"apiKeyEnvar": key} if key else {}, origin=Origin(option))
     folder = Path()
-    binder = ModelBinder(Suite(option), Workspace(folder), folder, Client(environ={}), {})
-    provider = binder.bind_provider(spec)
+    providers = ProviderBinder(Suite(option), Workspace(folder), folder, Client(environ={}), {})
+    provider = providers.bind_provider(spec)
     mistakes = list(credential_mistakes([(spec, provider)], EgressPolicy()))
     if mistakes:
         raise ConfigError(*mistakes)
-    return tuple(sorted({mistake.missing for mistake in binder.missing}))
+    return tuple(sorted({mistake.missing for mistake in providers.missing}))
 
 
 # --- checks -------------------------------------------------------------------------------------------------------

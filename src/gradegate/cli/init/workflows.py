@@ -37,7 +37,7 @@ class WorkflowStep(FrozenStruct):
     workflow: JsonObject
     job: JsonObject
     step: JsonObject
-    path: YamlPath
+    path: YamlPath  # ``["jobs", NAME, "steps", NUMBER]``
 
     @property
     def uses(self) -> str:
@@ -61,7 +61,7 @@ def describe_workflows(root: Path) -> WorkflowReport:
     """Describe every step of a repository's workflows that uses gradegate."""
     lines: list[str] = []
     problems: list[str] = []
-    paths = sorted((root / ".github" / "workflows").glob("*.y*ml"))
+    paths = sorted(root.glob(".github/workflows/*.y*ml"))
     for path in paths[:_MOST_WORKFLOWS]:
         name = path.relative_to(root).as_posix()
         try:
@@ -211,7 +211,7 @@ def _describe_run(
     if "pull_request" in events:
         description.add("forks", _describe_forks(action, needs_keys=bool(plan.keys)))
     else:
-        description.add("forks", "see docs/github-events.md")
+        description.add("forks", "see docs/github.md")
     description.problems += map(str, keys_to_pass(plan.missing_keys))
 
 
@@ -222,7 +222,7 @@ def _describe_forks(action: ActionSettings, needs_keys: bool) -> str:
     ends = "fails with exit code 3"
     if action.on_missing_secrets == "neutral":
         ends = "passes (on-missing-secrets: neutral)"
-    return f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
+    return f"not run, because GitHub gives them no secrets: the check {ends}; docs/forks.md shows a workflow in two stages"
 
 
 def keys_to_pass(missing_keys: Iterable[str]) -> list[Mistake]:

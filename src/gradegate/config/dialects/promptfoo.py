@@ -16,6 +16,7 @@ from gradegate.core.provider_spec import Graders, PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
+from gradegate.files.references import read_with_references
 from gradegate.security.environment import Environment
 from gradegate.structs import JsonObject, inherit_fields, replace
 
@@ -271,7 +272,7 @@ class _SuiteReader:
             for path in source.workspace.glob(reference, source.folder, origin):
                 name = source.workspace.name(path)
                 content = source.read(str(path), origin)
-                documents.append((name, document.resolved(content, name)))
+                documents.append((name, read_with_references(content, name)))
             return documents
         return []
 

@@ -1,4 +1,8 @@
-"""Compares planned answers and grades of two checkouts: each of the base must be in the head and ask for as much."""
+"""Finds what a pull request makes weaker in its tests: their assertions, models and runs.
+
+Everything that the base planned must be in the head, as strict or stricter. ``compare_grades`` compares the assertions of one
+answer, ``compare_models`` a target or grader, and ``AnswerComparison`` all answers of a config.
+"""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +17,9 @@ from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerm
 from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
 
-REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
+REMOVED = ChangeKind.REMOVED
+WEAKER = ChangeKind.WEAKER
+CHANGED = ChangeKind.CHANGED
 Change = tuple[ChangeKind, str]  # the kind, and what changed in words
 REASK_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _MAX_CANDIDATES = 500  # answers to one question among which the nearest is looked for
@@ -23,7 +29,8 @@ _CHANGED_TERMS = {
     "rubric": "has a different grading prompt",
     "metric": "counts for the metric `{new}`, not `{old}`",
 }
-# What makes two grades the same one, from the most to the least alike. Sets with other members are paired later.
+# What makes two grades the same one, from the most to the least alike. Sets with other members are paired later: the id of a
+# set is a key that equals no other.
 _GRADE_KEYS: Keys[GradeTerms] = (
     lambda grade: grade,
     lambda grade: (
@@ -57,14 +64,14 @@ class Difference(FrozenStruct):
 def compare_grades(
     base: Sequence[GradeTerms], head: Sequence[GradeTerms], threshold: float | None
 ) -> Iterator[Difference]:
-    """Every way in which the assertions of an answer, or the members of a set, are less.
+    """Yield what is gone, weaker or changed in the assertions of an answer, or in the members of a set.
 
-    ``threshold`` is the one on their weighted mean.
+    ``threshold`` is the one on their weighted mean. None: each of them must pass.
     """
-    pairs, gone = _pair_grades(base, head)
-    for old in gone:
+    matched = _match_grades(base, head)
+    for old in matched.missing:
         yield Difference(REMOVED, "gone", f"`{old.type}`")
-    for old, new in pairs:
+    for old, new in matched.pairs:
         subject = f"`{new.type}`"
         shares = None
         if threshold is not None and old.counts and new.counts:
@@ -77,43 +84,49 @@ def compare_grades(
             yield from compare_grades(old.members, new.members, new.limit)
 
 
-def _pair_grades(
-    base: Sequence[GradeTerms], head: Sequence[GradeTerms]
-) -> tuple[list[tuple[GradeTerms, GradeTerms]], list[GradeTerms]]:
-    """Each grade of the base with the one that stands for it in the head, and those that are gone."""
-    # Sorted, so that of several alike the strictest ones are compared.
+class MatchedGrades(NamedTuple):
+    """The grades of the base: in pairs with those of the head that stand for them, and those without one."""
+
+    pairs: list[tuple[GradeTerms, GradeTerms]]  # base and head
+    missing: list[GradeTerms]
+
+
+def _match_grades(base: Sequence[GradeTerms], head: Sequence[GradeTerms]) -> MatchedGrades:
+    """Find the grade of the head that stands for each grade of the base."""
+    # The strictest first, so that of several alike the strictest ones are compared.
     old_grades = sorted(base, key=_grade_strictness, reverse=True)
     new_grades = sorted(head, key=_grade_strictness)[::-1]
-    pairs = []
-    paired_ids = set[int]()
+    matched = MatchedGrades([], [])
+    matched_ids = set[int]()
     for old_number, new_number in match_by_keys(old_grades, new_grades, _GRADE_KEYS).items():
         old = old_grades[old_number]
         new = new_grades[new_number]
-        pairs.append((old, new))
-        paired_ids.update((id(old), id(new)))
+        matched.pairs.append((old, new))
+        matched_ids.update((id(old), id(new)))
 
     # A set with other members is compared with the set of its type that has most of them.
-    gone = []
-    unpaired = [grade for grade in head if id(grade) not in paired_ids]
+    spare = [grade for grade in head if id(grade) not in matched_ids]
     for old in base:
-        if id(old) in paired_ids:
+        if id(old) in matched_ids:
             continue
-        nearest = _nearest_set(old, unpaired)
+        nearest = _nearest_set(old, spare)
         if nearest is None:
-            gone.append(old)
+            matched.missing.append(old)
             continue
-        unpaired = [grade for grade in unpaired if grade is not nearest]
-        pairs.append((old, nearest))
-    return pairs, gone
+        matched.pairs.append((old, nearest))
+        spare = [grade for grade in spare if grade is not nearest]
+    return matched
 
 
 def _nearest_set(old: GradeTerms, grades: Iterable[GradeTerms]) -> GradeTerms | None:
     """The first set of the same type with most of the same members. None if ``old`` is no set, or if there is no set."""
+    if not old.members:
+        return None
     nearest = None
     most_shared = -1
     members = set(old.members)
     for grade in grades:
-        if not old.members or not grade.members or grade.type != old.type:
+        if not grade.members or grade.type != old.type:
             continue
         shared = len(members.intersection(grade.members))
         if shared > most_shared:
@@ -123,17 +136,26 @@ def _nearest_set(old: GradeTerms, grades: Iterable[GradeTerms]) -> GradeTerms | 
 
 
 def _grade_strictness(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
+    """A sort key: whether the grade blocks, then its threshold, then its weight."""
     return grade.blocking, threshold_strictness(grade), grade.weight
 
 
 def threshold_strictness(grade: GradeTerms) -> tuple[float, bool]:
-    """How much the threshold asks for: more is stricter, also for limits from above and under ``not-``."""
-    # Without a threshold, the grader's yes or no decides: stricter than a threshold of 0, milder than any above.
-    limit = 0.0 if grade.limit is None else grade.limit
-    has_no_limit = grade.limit is None
-    if grade.most != grade.is_negated:
-        return -limit, not has_no_limit
-    return limit, has_no_limit
+    """A sort key for thresholds: the larger key is the stricter one.
+
+    The limit comes first. It counts with a minus where a lower limit is stricter. Second is whether it is the stricter one of
+    two that look like 0: no limit and a limit of 0.
+    """
+    # Without a limit, the grader's yes or no decides. That is stricter than a limit that every score meets, and milder than
+    # one that only a perfect score meets.
+    has_limit = grade.limit is not None
+    limit = grade.limit or 0.0
+    is_upper_limit = (
+        grade.most != grade.is_negated
+    )  # `not-` turns a limit from above into one from below
+    if is_upper_limit:
+        return -limit, has_limit
+    return limit, not has_limit
 
 
 def _compare_terms(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
@@ -152,6 +174,7 @@ def _compare_terms(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
 
 
 def _compare_thresholds(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
+    """What changed in the threshold of an assertion or a set."""
     if old.members and not old.is_negated:
         yield from compare_means(old.limit, new.limit)
     elif old.members:
@@ -276,9 +299,9 @@ class _Place(NamedTuple):
 
 
 class SideMatch(FrozenStruct):
-    """Which target and prompt of the head stand for which of the base, by number. Those that are gone are missing."""
+    """Which target and prompt of the head stand for which of the base. Those that are gone are missing."""
 
-    targets: Mapping[int, int]
+    targets: Mapping[int, int]  # the number in the head by the number in the base
     prompts: Mapping[int, int]
     base_targets: Sequence[ModelTerms]
     head_targets: Sequence[ModelTerms]
@@ -343,6 +366,7 @@ class AnswerComparison:
         yield from self._uneven_growths()
 
     def _add_base_answer(self, old: AnswerTerms) -> None:
+        """Let an answer of the base wait for an equal one of the head."""
         target = self._match.targets.get(old.target)
         prompt = self._match.prompts.get(old.prompt)
         if prompt is None and old.prompt < 0:
@@ -353,6 +377,7 @@ class AnswerComparison:
         self._waiting.setdefault(key, []).append(old)
 
     def _add_head_answer(self, new: AnswerTerms) -> None:
+        """Find the waiting answer that an answer of the head equals, or keep it as a spare one."""
         place = _Place(new.question, new.target, new.prompt)
         self._head_questions.add(new.question)
         waiting = self._waiting.get((place, _hash_grades(new)), [])
@@ -428,6 +453,7 @@ class AnswerComparison:
                     yield Difference(WEAKER, text, f"`{kind}`")
 
     def _note_growth(self, old: AnswerTerms, new: AnswerTerms) -> None:
+        """Note how much more often the answer counts in rates than that of the base."""
         self._growths.setdefault(Fraction(new.cases, old.cases), (old, new))
 
     def _uneven_growths(self) -> Iterator[AnswerDifference]:
@@ -440,6 +466,7 @@ class AnswerComparison:
                 yield AnswerDifference(Difference(WEAKER, text), old.name, new.origin)
 
     def _take_with_same_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
+        """Take a spare answer of a case with the same name. None if there is none, or if the case has no name."""
         places = self._by_name.get((old.description, place.target, place.prompt))
         # There is one place for each answer, so no place is looked at twice.
         while old.description and places:
@@ -480,21 +507,21 @@ def _selected_types(rule: Rule, answer: AnswerTerms, targets: Sequence[ModelTerm
 
 
 def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
-    """Take the answer with most of the same assertions, and among those one with the same name."""
+    """Take the answer with most of the same assertions out of ``spare``. None if there are no spare answers."""
     if not spare:
         return None
     old_grades = set(old.grades)
     old_values = {(grade.type, grade.value) for grade in old.grades}
 
-    def measure_likeness(number: int) -> tuple[int, int, bool]:
+    def likeness(number: int) -> tuple[int, int, bool]:
+        """A sort key: equal assertions first, then those with equal type and value, then an equal name."""
         new = spare[number]
         same_grades = len(old_grades.intersection(new.grades))
         same_values = [grade for grade in new.grades if (grade.type, grade.value) in old_values]
         return same_grades, len(same_values), new.description == old.description
 
     candidates = range(min(len(spare), _MAX_CANDIDATES))
-    nearest = max(candidates, key=measure_likeness)
-    return spare.pop(nearest)
+    return spare.pop(max(candidates, key=likeness))
 
 
 def _compare_test_terms(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
@@ -516,6 +543,7 @@ def _compare_test_terms(old: AnswerTerms, new: AnswerTerms) -> Iterator[Differen
 
 
 def _milder_runs(old: AnswerTerms, new: AnswerTerms) -> str:
+    """Say ``runs 3 times, not 5``, or ``needs 2 of 3 runs to pass, and needed 3 of 3``."""
     must_all_pass = old.runs.of == old.runs.passes and new.runs.of == new.runs.passes
     if must_all_pass:
         return f"runs {format_count(new.runs.of, 'time')}, not {old.runs.of}"

@@ -1,7 +1,7 @@
-"""Binds assertions to evaluators, with their options filled in and checked, and sets to their members."""
+"""Binds the assertions of a case: each gets its evaluator, with options filled in and checked, and its graders."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,10 +21,12 @@ from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
 from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.graders import GraderBinder
+from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.planning.binding.tool_files import with_assertion_tools
 from gradegate.planning.binding.unknown_types import unknown_type_error
 from gradegate.planning.checks import scripts
+from gradegate.planning.plan import with_members
 from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
@@ -37,11 +39,13 @@ from gradegate.templating.template import TemplateError, is_template, render, re
 BROUGHT = frozenset({"context", "retrieval_context"})  # variables that recorded answers may bring
 # Fields of evaluators that only an assertion sets
 _NOT_SHARED = frozenset({"value", "threshold", "config", "test", "context_transform"})
+# A number in any notation, also a list of numbers or a percentage: `0.8`, `1,5`, `80 %`
+_NUMBERS = re.compile(r"[\d.,%\s]+")
 _cached_names = cache(field_names)
 
 
 class Subject(FrozenStruct):
-    """What assertions are bound for: the options, the variables and the conversation of a case."""
+    """The case that assertions are bound for: its options, variables and conversation."""
 
     options: CaseOptions
     variables: Variables
@@ -50,122 +54,22 @@ class Subject(FrozenStruct):
     about: JsonObject = {}  # the description, metadata and threshold of the test, for code
 
 
-# --- options --------------------------------------------------------------------------------------------------
-
-
-def option_names(kind: type[Evaluator]) -> tuple[str, ...]:
-    """The options of an evaluator."""
-    return _cached_names(kind)  # type: ignore[arg-type]  # a class can be hashed
-
-
-def check_case_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
-    """The unknown keys in a test's ``options``; keys that only document the test are added to ``idle``."""
-    candidates = [
-        name
-        for name in options.settings
-        if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
-    ]
-    if not candidates:
-        return []  # importing every evaluator takes as long as a small run
-
-    evaluator_options = _shared_options()
-    known = STEERING | TEST_PARAMETERS | evaluator_options | key_names(OptionKeys)
-    mistakes = []
-    for name in candidates:
-        if name in evaluator_options:
-            continue
-        if unknown_keys.is_documentation(name):
-            idle.append(Idle(name, origin))
-            continue
-        what, cure = unknown_keys.explain_unknown_key(name, "options", known)
-        mistakes.append(Mistake(what.replace("unknown key", "unknown option"), origin, cure))
-    return mistakes
-
-
-@cache
-def _shared_options() -> frozenset[str]:
-    """The options of all evaluators that a test's ``options`` may set."""
-    shared = set[str]()
-    for _, kind in EVALUATORS:
-        shared.update(filter(is_shared, option_names(kind)))
-    return frozenset(shared)
-
-
-def is_shared(name: str) -> bool:
-    """Whether a test's ``options`` may set this option for its evaluators. Parameters of models are for the target."""
-    return name not in TEST_PARAMETERS and name not in _NOT_SHARED
-
-
 # --- assertions and sets --------------------------------------------------------------------------------------
 
 
-def bind_assertion(binder: ModelBinder, spec: Assertion, subject: Subject) -> Binding:
+def bind_assertion(graders: GraderBinder, spec: Assertion, subject: Subject) -> Binding:
     """Bind an assertion or an assert-set. Raises ConfigError with every mistake of it."""
-    if spec.type.removeprefix("not-") == ASSERT_SET:
-        return _bind_set(binder, spec, subject)
-    return _bind_single(binder, spec, subject)
+    if _base_type(spec) == ASSERT_SET:
+        return _bind_set(graders, spec, subject)
+    return _bind_single(graders, spec, subject)
 
 
-def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundAssertion:
-    kind = EVALUATORS.find(spec.type.removeprefix("not-"))
-    if kind is None:
-        raise unknown_type_error(spec)
-    if spec.members:
-        what = f"`{spec.type}` takes no members"
-        raise ConfigError.at(what, spec.origin, "only assert-set has `assert`")
-    names = option_names(kind)
-    if kind.runs_code:
-        check_allowed(f"`{spec.type}`", spec.origin, USE_OTHER_ASSERTION)
-    if "strict_mode" in names:
-        spec = _with_deepeval_config(spec)
-    if spec.value is not None and "value" not in names:
-        spec = _without_idle_value(spec, binder.idle)
-    if "tools" in names:
-        config = with_assertion_tools(spec.config, binder.workspace, binder.folder, spec.origin)
-        spec = replace(spec, config=config)
-
-    mistakes: list[Mistake] = []
-    evaluator = None
-    models = None
-    with gather_mistakes(mistakes):
-        options = dict(_evaluator_options(kind, spec, subject))
-        evaluator = _make_evaluator(kind, options, spec, subject)
-    with gather_mistakes(mistakes):
-        models = binder.bind_graders(kind, spec, subject.options)
-        rubric = _parse_rubric(kind, spec, subject.options)
-    with gather_mistakes(mistakes):
-        if kind.scoring.share:
-            check_share(f"`{spec.type}`", spec.threshold, spec.origin)
-        if spec.transform:
-            if kind.compares:
-                what = f"`{spec.type}` compares unchanged answers: it takes no `transform`"
-                raise ConfigError.at(what, spec.origin, "write it into `options` of the test")
-            scripts.check_script(
-                transform_script, spec.transform, f"`transform` of `{spec.type}`", spec.origin
-            )
-    # An error without mistakes: they are reported already.
-    if mistakes or evaluator is None or models is None:
-        raise ConfigError(*dict.fromkeys(mistakes))
-
-    asserted = GradedAssertion.from_assertion(
-        spec,
-        value=None if spec.value is None else show_code(options["value"]),
-        metric=_fill_in_metric(spec, subject.variables),
-    )
-    return BoundAssertion(
-        asserted,
-        evaluator,
-        spec.threshold,
-        models,
-        rubric,
-        binder.reask_mode(kind, spec),
-        spec.transform,
-        binder.grader_retries,
-        spec.other_fields,
-    )
+def _base_type(spec: Assertion) -> str:
+    """The type without its ``not-``."""
+    return spec.type.removeprefix("not-")
 
 
-def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
+def _bind_set(graders: GraderBinder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
     has_field = {"value": spec.value is not None, "transform": bool(spec.transform)}
@@ -175,9 +79,8 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
             raise ConfigError.at(what, spec.origin, "give each member its own")
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
-        base = member.type.removeprefix("not-")
-        kind = EVALUATORS.find(base)
-        if base == ASSERT_SET or (kind is not None and kind.compares):
+        kind = EVALUATORS.find(_base_type(member))
+        if _base_type(member) == ASSERT_SET or (kind is not None and kind.compares):
             what = f"`{member.type}` cannot be in an assert-set"
             raise ConfigError.at(what, member.origin, "move it out")
 
@@ -185,7 +88,7 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
     for member in spec.members:
         # The set says how a member is re-asked that does not say so itself.
         with_reask = replace(member, reask=member.reask or spec.reask)
-        members.append(_bind_single(binder, with_reask, subject))
+        members.append(_bind_single(graders, with_reask, subject))
     asserted = GradedAssertion.from_assertion(
         spec,
         metric=_fill_in_metric(spec, subject.variables),
@@ -196,8 +99,89 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
     return BoundSet(asserted, tuple(members), spec.threshold, spec.other_fields)
 
 
+def _bind_single(graders: GraderBinder, spec: Assertion, subject: Subject) -> BoundAssertion:
+    kind = _find_evaluator(spec)
+    spec = _with_resolved_fields(kind, spec, graders.providers)
+
+    # Each step goes on after the mistakes of the step before, so that all of them are reported together.
+    mistakes: list[Mistake] = []
+    evaluator = None
+    models = None
+    with gather_mistakes(mistakes):
+        options = dict(_evaluator_options(kind, spec, subject))
+        evaluator = _make_evaluator(kind, options, spec, subject)
+    with gather_mistakes(mistakes):
+        models = graders.bind_graders(kind, spec, subject.options)
+        rubric = _parse_rubric(kind, spec, subject.options)
+    with gather_mistakes(mistakes):
+        if kind.scoring.share:
+            check_share(f"`{spec.type}`", spec.threshold, spec.origin)
+        _check_transform(kind, spec)
+    # A step may also fail without mistakes: they are reported already.
+    if mistakes or evaluator is None or models is None:
+        raise ConfigError(*dict.fromkeys(mistakes))
+
+    value = None
+    if spec.value is not None:
+        value = show_code(options["value"])  # filled in
+    metric = _fill_in_metric(spec, subject.variables)
+    return BoundAssertion(
+        GradedAssertion.from_assertion(spec, value=value, metric=metric),
+        evaluator,
+        spec.threshold,
+        models,
+        rubric,
+        graders.reask_policy(kind, spec),
+        spec.transform,
+        graders.retries,
+        spec.other_fields,
+    )
+
+
+def _find_evaluator(spec: Assertion) -> type[Evaluator]:
+    """The evaluator of an assertion's type. Raises ConfigError if there is none, or if it may not be used here."""
+    kind = EVALUATORS.find(_base_type(spec))
+    if kind is None:
+        raise unknown_type_error(spec)
+    if spec.members:
+        what = f"`{spec.type}` takes no members"
+        raise ConfigError.at(what, spec.origin, "only assert-set has `assert`")
+    if kind.runs_code:
+        check_allowed(f"`{spec.type}`", spec.origin, USE_OTHER_ASSERTION)
+    return kind
+
+
+def _with_resolved_fields(
+    kind: type[Evaluator], spec: Assertion, providers: ProviderBinder
+) -> Assertion:
+    """The assertion without DeepEval's keys and without an idle value, and with the tools that its files contain.
+
+    Raises ConfigError.
+    """
+    names = option_names(kind)
+    if "strict_mode" in names:
+        spec = _with_deepeval_config(spec)
+    if _has_idle_value(spec):
+        spec = replace(spec, value=None)
+    if "tools" in names:
+        config = with_assertion_tools(
+            spec.config, providers.workspace, providers.folder, spec.origin
+        )
+        spec = replace(spec, config=config)
+    return spec
+
+
+def _check_transform(kind: type[Evaluator], spec: Assertion) -> None:
+    """Raise ConfigError for a ``transform`` that cannot be used."""
+    if spec.transform and kind.compares:
+        what = f"`{spec.type}` compares unchanged answers: it takes no `transform`"
+        raise ConfigError.at(what, spec.origin, "write it into `options` of the test")
+    name = f"`transform` of `{spec.type}`"
+    scripts.check_script(transform_script, spec.transform, name, spec.origin)
+
+
 def check_share(name: str, threshold: object, origin: Origin) -> None:
-    """Raises ConfigError for a threshold that is not from 0 to 1, such as a percentage."""
+    """Raise ConfigError for a threshold that is not from 0 to 1, such as a percentage. Messages call its owner ``name``."""
     if isinstance(threshold, int | float) and not 0 <= threshold <= 1:
         what = f"the threshold of {name} must be from 0 to 1, not {threshold:g}"
         cure = "write a share such as 0.5"
@@ -272,17 +256,6 @@ def _evaluator_options(
     has_prompt = spec.rubric_prompt or subject.options.rubric_prompt
     if asks_one_question and "value" in names and not kind.needs_value() and not has_prompt:
         raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
-
-
-def _without_idle_value(spec: Assertion, idle: list[Idle]) -> Assertion:
-    """The assertion without a ``value`` that means nothing; a number may be meant for the threshold, so it stays."""
-    value = spec.value
-    if isinstance(value, int | float):
-        return spec
-    if isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value):
-        return spec
-    idle.append(Idle(f"value of {spec.type}", spec.origin))
-    return replace(spec, value=None)
 
 
 def _fill_in_value(
@@ -380,16 +353,88 @@ def _parse_threshold(spec: Assertion, written: Any) -> float:
     raise ConfigError.at(f"`{spec.type}`: `threshold` {problem}", spec.origin, cure)
 
 
-def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
-    name = "contextTransform" if name == "context_transform" else name
+def _option_mistake(option: str, detail: Any, spec: Assertion) -> Mistake:
+    """The mistake of one option. ``detail`` is pydantic's error: a mapping with ``type``, ``msg`` and ``ctx``."""
+    # A script that cannot be used: `value`, or code beside it
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, ScriptError):
-        code = spec.context_transform if name == "contextTransform" else spec.value
-        what = f"`{spec.type}`" if name == "value" else f"`{name}` of `{spec.type}`"
-        return scripts.script_mistake(error, code, what, spec.origin)
-    if detail["type"] in ("missing", "missing_argument"):
-        return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
-    if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
-    problem, cure = explain_invalid(detail)
-    return Mistake(f"`{spec.type}`: `{name}` {problem}", spec.origin, cure)
+        if option == "context_transform":
+            name = f"`contextTransform` of `{spec.type}`"
+            return scripts.script_mistake(error, spec.context_transform, name, spec.origin)
+        name = f"`{spec.type}`" if option == "value" else f"`{option}` of `{spec.type}`"
+        return scripts.script_mistake(error, spec.value, name, spec.origin)
+
+    key = "contextTransform" if option == "context_transform" else option
+    match detail["type"]:
+        case "missing" | "missing_argument":
+            return Mistake(f"`{spec.type}` has no `{key}`", spec.origin, "add it")
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            problem = "is not an option"
+            cure = "remove it"
+        case _:
+            problem, cure = explain_invalid(detail)
+    return Mistake(f"`{spec.type}`: `{key}` {problem}", spec.origin, cure)
+
+
+# --- keys of a test that mean nothing -------------------------------------------------------------------------
+
+
+def option_names(kind: type[Evaluator]) -> tuple[str, ...]:
+    """The options of an evaluator."""
+    return _cached_names(kind)  # type: ignore[arg-type]  # a class can be hashed
+
+
+def check_case_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
+    """The unknown keys in a test's ``options``; keys that only document the test are added to ``idle``."""
+    candidates = [
+        name
+        for name in options.settings
+        if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
+    ]
+    if not candidates:
+        return []  # importing every evaluator takes as long as a small run
+
+    evaluator_options = _shared_options()
+    known = STEERING | TEST_PARAMETERS | evaluator_options | key_names(OptionKeys)
+    mistakes = []
+    for name in candidates:
+        if name in evaluator_options:
+            continue
+        if unknown_keys.is_documentation(name):
+            idle.append(Idle(name, origin))
+            continue
+        what, cure = unknown_keys.explain_unknown_key(name, "options", known)
+        mistakes.append(Mistake(what.replace("unknown key", "unknown option"), origin, cure))
+    return mistakes
+
+
+@cache
+def _shared_options() -> frozenset[str]:
+    """The options of all evaluators that a test's ``options`` may set."""
+    shared = set[str]()
+    for _, kind in EVALUATORS:
+        shared.update(filter(is_shared, option_names(kind)))
+    return frozenset(shared)
+
+
+def is_shared(name: str) -> bool:
+    """Whether a test's ``options`` may set this option for its evaluators. Parameters of models are for the target."""
+    return name not in TEST_PARAMETERS and name not in _NOT_SHARED
+
+
+def idle_values(assertions: Iterable[Assertion]) -> Iterator[Idle]:
+    """The ``value`` of each assertion whose type takes none."""
+    for spec in with_members(assertions):
+        if _has_idle_value(spec):
+            yield Idle(f"value of {spec.type}", spec.origin)
+
+
+def _has_idle_value(spec: Assertion) -> bool:
+    """Whether the ``value`` means nothing. A number may be meant for the threshold, so it is a mistake instead."""
+    value = spec.value
+    if value is None or isinstance(value, int | float):
+        return False
+    kind = EVALUATORS.find(_base_type(spec))
+    if kind is None or "value" in option_names(kind):
+        return False
+    return not (isinstance(value, str) and _NUMBERS.fullmatch(value))

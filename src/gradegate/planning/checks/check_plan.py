@@ -8,10 +8,10 @@ from gradegate.config.csv_tests import cure_for_variable
 from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Case
+from gradegate.core.suite import Case, Idle
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning import filters
-from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.providers import ProviderBinder
 from gradegate.planning.checks import (
     assertions,
     credentials,
@@ -41,13 +41,14 @@ class PlannedCase(Struct):
 class Draft(Struct):
     """The plan of one suite so far, with the mistakes and notes about it."""
 
-    binder: ModelBinder
+    providers: ProviderBinder
     answers_given: bool  # its cases bring their answers
     cases: Sequence[Case] = ()
     planned: list[PlannedCase] = []
     jobs: list[Job] = []
     has_all_targets: bool = False
     is_too_large: bool = False  # only a part is planned
+    idle: list[Idle] = []  # keys of cases that mean nothing
     mistakes: list[Mistake] = []
     notes: list[Note] = []
 
@@ -61,46 +62,25 @@ class Findings(Struct):
 
     def error(self, *, keyless: bool) -> ConfigError | None:
         """The error to raise, if any. In a ``keyless`` context a missing key is no mistake."""
-        if not keyless:
-            mistakes = self.mistakes + self.missing
-        elif not self.mistakes:
-            mistakes = []
-        else:
-            # A mistake at the place of a missing key may be about the stand-in, which is no address and no number.
-            # If there are only such mistakes, the keys are what is wrong.
-            missing = [mistake for mistake in self.mistakes + self.missing if mistake.missing]
-            places = {mistake.origin for mistake in missing if mistake.origin}
-            certain = [
-                mistake
-                for mistake in self.mistakes
-                if not mistake.missing and mistake.origin not in places
-            ]
-            mistakes = certain or missing
+        mistakes = self._certain_mistakes() if keyless else self.mistakes + self.missing
         return ConfigError(*_merge_equal_mistakes(mistakes)) if mistakes else None
 
+    def _certain_mistakes(self) -> list[Mistake]:
+        """The mistakes that would remain with all keys.
 
-def _merge_equal_mistakes(mistakes: Iterable[Mistake]) -> list[Mistake]:
-    """Mistakes in the order of their places; one that occurs at several places is listed once, with the places."""
-    origins_of: dict[Mistake, list[Origin | None]] = {}
-    for mistake in mistakes:
-        without_origin = Mistake(mistake.what, None, mistake.cure, mistake.missing)
-        origins = origins_of.setdefault(without_origin, [])
-        if mistake.origin not in origins:
-            origins.append(mistake.origin)
-
-    merged = []
-    for mistake, origins in origins_of.items():
-        what = mistake.what
-        other_places = [str(origin) for origin in origins[1:] if origin]
-        if other_places:
-            what += f" (also at {list_some(other_places[:5], len(other_places))})"
-        merged.append(replace(mistake, what=what, origin=origins[0]))
-    return sorted(merged, key=_file_and_line)
-
-
-def _file_and_line(mistake: Mistake) -> tuple[str, int]:
-    origin = mistake.origin
-    return (origin.file, origin.line) if origin else ("", 0)
+        A mistake at the place of a missing key may be about the stand-in for the key, which is no address and no number. If
+        there are only such mistakes, the missing keys are what is wrong.
+        """
+        if not self.mistakes:
+            return []
+        missing = [mistake for mistake in self.mistakes + self.missing if mistake.missing]
+        places = {mistake.origin for mistake in missing if mistake.origin}
+        certain = [
+            mistake
+            for mistake in self.mistakes
+            if not mistake.missing and mistake.origin not in places
+        ]
+        return certain or missing
 
 
 def check_plan(
@@ -111,13 +91,12 @@ def check_plan(
     limits: Limits,
     settings: Settings,
 ) -> Findings:
-    """Check each suite, and then what they have in common."""
+    """Check each suite, and then what they have in common. ``providers`` are those of all suites."""
     findings = Findings()
     for draft in drafts:
-        binder = draft.binder
-        suite = binder.suite
-        missing = suite.missing_variables + binder.missing
-        draft.mistakes += credentials.credential_mistakes(binder.bound.values(), egress)
+        suite = draft.providers.suite
+        missing = suite.missing_variables + draft.providers.missing
+        draft.mistakes += credentials.credential_mistakes(draft.providers.bound.values(), egress)
         if not draft.is_too_large:
             _check_suite(draft, frozenset(mistake.missing for mistake in missing), settings)
 
@@ -125,9 +104,7 @@ def check_plan(
         findings.mistakes += draft.mistakes
         findings.missing += missing
         findings.notes += suite.notes
-        findings.notes += unknown_keys.notes_on_idle_keys(
-            [*suite.idle, *dict.fromkeys(binder.idle)]
-        )
+        findings.notes += unknown_keys.notes_on_idle_keys([*suite.idle, *dict.fromkeys(draft.idle)])
         findings.notes += draft.notes
         findings.notes += credentials.notes_on_written_keys(suite)
 
@@ -138,7 +115,7 @@ def check_plan(
 
     is_empty = not settings.is_listing and not any(job.assertions for job in jobs)
     if is_empty and not findings.mistakes:
-        where = Origin(drafts[0].binder.suite.file) if len(drafts) == 1 else None
+        where = Origin(drafts[0].providers.suite.file) if len(drafts) == 1 else None
         cures = (cure_for_variable(job.case.vars) for job in jobs)
         cure = next(filter(None, cures), "add `assert`")
         what = "no test has an assertion, so nothing would be checked"
@@ -148,7 +125,7 @@ def check_plan(
 
 def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> None:
     """Add mistakes and notes to a draft; ``missing`` are the variables that its providers need and that are not set."""
-    suite = draft.binder.suite
+    suite = draft.providers.suite
     jobs = draft.jobs
     mistakes = draft.mistakes
     is_read = not suite.reading_mistakes
@@ -182,6 +159,30 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
         mistakes += rules.rule_mistakes(suite, jobs, filters.options_leaving_out(settings))
         draft.notes += rules.notes_on_unselected(suite, jobs)
     draft.notes += rules.notes_on_reasks(suite, jobs)
-    draft.notes += assertions.notes_without_effect(suite, jobs)
+    draft.notes += assertions.notes_on_powerless_gate(suite, jobs)
     draft.notes += assertions.notes_on_assertions(jobs, draft.cases)
     draft.notes += variables.notes()
+
+
+def _merge_equal_mistakes(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Mistakes in the order of their places; one that occurs at several places is listed once, with the places."""
+    origins_of: dict[Mistake, list[Origin | None]] = {}
+    for mistake in mistakes:
+        without_origin = Mistake(mistake.what, None, mistake.cure, mistake.missing)
+        origins = origins_of.setdefault(without_origin, [])
+        if mistake.origin not in origins:
+            origins.append(mistake.origin)
+
+    merged = []
+    for mistake, origins in origins_of.items():
+        what = mistake.what
+        other_places = [str(origin) for origin in origins[1:] if origin]
+        if other_places:
+            what += f" (also at {list_some(other_places[:5], len(other_places))})"
+        merged.append(replace(mistake, what=what, origin=origins[0]))
+    return sorted(merged, key=_file_and_line)
+
+
+def _file_and_line(mistake: Mistake) -> tuple[str, int]:
+    origin = mistake.origin
+    return (origin.file, origin.line) if origin else ("", 0)

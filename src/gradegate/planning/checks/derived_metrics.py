@@ -7,7 +7,7 @@ from gradegate.errors import Mistake
 from gradegate.files.limits import MAX_DERIVED_VALUES
 from gradegate.planning.checks import scripts
 from gradegate.planning.checks.rules import MOST_SHOWN
-from gradegate.planning.plan import Job
+from gradegate.planning.plan import Job, with_members
 from gradegate.registry import suggest
 from gradegate.results.case_outcome import CODE
 from gradegate.templating.script import COUNT, ScriptError, metric_formula
@@ -47,12 +47,11 @@ def _metric_names(suite: Suite) -> list[str] | None:
     """The metrics of all assertions, in order, each once; None if only the answers tell them."""
     metrics: dict[str, None] = {}
     for case in suite.cases:
-        for assertion in case.assertions:
-            for member in (assertion, *assertion.members):
-                if is_template(member.metric) or member.type.removeprefix("not-") in CODE:
-                    return None
-                if member.metric:
-                    metrics[member.metric] = None
+        for assertion in with_members(case.assertions):
+            if is_template(assertion.metric) or assertion.type.removeprefix("not-") in CODE:
+                return None
+            if assertion.metric:
+                metrics[assertion.metric] = None
     return list(metrics)
 
 

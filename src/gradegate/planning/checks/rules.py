@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding
 from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import format_count, list_some
 from gradegate.core.policy import Note, Policy, Rule, Select
@@ -33,7 +32,7 @@ def rule_mistakes(
         selects_all = rule.every_case and not (rule.min_score or rule.min_cases)
         if rule.is_default or selects_all:
             continue
-        bindings: list[Binding] = []
+        bindings = []
         planned = 0  # cases, or repetitions of them
         for job in jobs:
             selected = list(selected_assertions(rule, job))
@@ -75,6 +74,8 @@ def _nothing_selected(
         cure = "keep a test and a provider that the rule selects, or run without the option"
         return Mistake(what, rule.origin, cure)
 
+    if rule.select == Select() and not any(job.assertions for job in jobs):
+        return Mistake(what, rule.origin, "give a test an `assert`: no test has one")
     return Mistake(what, rule.origin, f"correct `select`: {_explain_select(rule, jobs)}")
 
 
@@ -187,7 +188,7 @@ def notes_on_unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     rules = [rule for rule in suite.policy.rules if rule.has_verdict_limit]
     if any(rule.every_case for rule in rules):
         return
-    blocking: dict[int, GradedAssertion] = {}  # by identity: targets share them
+    blocking = {}  # by identity: targets share them
     selected = set()
     for job in jobs:
         for binding in job.assertions:

@@ -320,7 +320,7 @@ class CompatibleService(FrozenStruct):
             return base_url(setup, f"https://{config['apiHost']}/v1")
 
         address = config.get("apiBaseUrl")
-        variable_address = setup.env.address(*self.addresses).rstrip("/")
+        variable_address = setup.env.read_first(*self.addresses).rstrip("/")
         if not address and variable_address:
             address = variable_address.removesuffix(self.api_path) + self.api_path
         if not address and not self.base_address:
@@ -333,7 +333,7 @@ class CompatibleService(FrozenStruct):
         """``base_address`` with the model, and with its parts from options or variables. Raises ConfigError."""
         url = self.base_address.replace("{model}", quote(setup.model, safe="/"))
         for option, variable in self.address_parts.items():
-            value = str(setup.config.get(option) or setup.env.get(variable))
+            value = str(setup.config.get(option) or setup.env.read(variable))
             if not value:
                 problem = f"`{setup.spec.id}` does not say which `{option}` to ask"
                 raise setup.mistake(

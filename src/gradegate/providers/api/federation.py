@@ -82,17 +82,17 @@ class Federation(FrozenStruct):
 
         env = setup.env
         values = {
-            name: env.workflow(name).strip()
+            name: env.read_from_workflow(name).strip()
             for name in (*self.ids.values(), *self.optional.values())
         }
         is_set_up = any(values[name] for name in self.ids.values())
-        is_own_host = self.token_hosts.serves(url)
+        is_own_host = self.token_hosts.may_get_token(url)
         if not needed and not (is_set_up and is_own_host):
             return NO_CREDENTIAL
 
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not is_set_up:
-            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
+            cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/keys.md)"
             raise setup.keyless("", cure, str(setup.config.get("apiKeyEnvar") or keys[0]))
         if not is_own_host:
             raise wrong_host_mistake(setup, f"tokens of {self.vendor} go", url, static)
@@ -115,7 +115,7 @@ class Federation(FrozenStruct):
 
     def _mint(self, client: Client, env: Environment, values: NamedTexts) -> Token:
         """Exchange GitHub's token for the vendor's; ``values`` are those of the variables. Raises ProviderError."""
-        audience = env.workflow(self.audience_variable) or self.audience
+        audience = env.read_from_workflow(self.audience_variable) or self.audience
         github_token = identity_token(client, env, audience)
 
         variables = {**self.ids, **self.optional}
@@ -143,7 +143,9 @@ class Federation(FrozenStruct):
         cure = (
             f"check {names} and the audience {audience}{source} against the vendor's rule{claims}"
         )
-        content = read_reply(answer, failure, cure, (github_token, env.workflow(REQUESTS)))
+        content = read_reply(
+            answer, failure, cure, (github_token, env.read_from_workflow(REQUESTS))
+        )
         return parse_token(content, failure, answer.host)
 
 
@@ -156,8 +158,8 @@ def wrong_host_mistake(setup: ProviderSetup, failure: str, url: str, cure: str) 
 
 def check_identity(setup: ProviderSetup, otherwise: str) -> None:
     """Raises ConfigError if the job may not ask for an identity token."""
-    address = setup.env.workflow(ADDRESS)
-    if not address or not setup.env.workflow(REQUESTS):
+    address = setup.env.read_from_workflow(ADDRESS)
+    if not address or not setup.env.read_from_workflow(REQUESTS):
         cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
         raise setup.keyless("the job has no identity token", cure, REQUESTS)
     if not address.startswith("https://") or host_at(address) is None:
@@ -166,8 +168,8 @@ def check_identity(setup: ProviderSetup, otherwise: str) -> None:
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
     """GitHub's token for an audience. Raises ProviderError."""
-    address = env.workflow(ADDRESS)
-    ask = env.workflow(REQUESTS)
+    address = env.read_from_workflow(ADDRESS)
+    ask = env.read_from_workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     failure = "no identity token from GitHub"
     key = FixedKey(f"bearer {ask}", "authorization")  # as GitHub documents it
@@ -223,7 +225,7 @@ def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]
         raise ProviderError(
             f"{failure}: {answer.host} answered {answer.status}: {problem} -> {cure}",
             Trouble.SETUP if is_lasting else Trouble.STATUS,
-            asked=answer.host,
+            refusing_model=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
@@ -279,7 +281,7 @@ _ACCOUNT = re.compile(
 _AUDIENCE = re.compile(r"//iam\.googleapis\.com/[\w./-]{1,500}", re.ASCII)
 _MAX_FILE = 65_536  # bytes
 _LIFETIMES = range(600, 43_201)  # seconds
-_SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
+_SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/keys.md)"
 
 
 class ExternalAccount(FrozenStruct):
@@ -294,7 +296,7 @@ class ExternalAccount(FrozenStruct):
     def mint(self, client: Client, env: Environment) -> Token:
         """Raises ProviderError."""
         github_token = identity_token(client, env, self.github_audience)
-        secrets = (github_token, env.workflow(REQUESTS))
+        secrets = (github_token, env.read_from_workflow(REQUESTS))
         failure = "no token from Google for GitHub's identity"
         body = {
             "grant_type": EXCHANGE,
@@ -343,7 +345,7 @@ def google_credential(setup: ProviderSetup) -> Credential:
         token = setup.key(name).strip()
         if token:
             return FixedKey(token)
-    path = setup.env.workflow(FILE).strip()
+    path = setup.env.read_from_workflow(FILE).strip()
     if not path:
         raise setup.keyless(
             "",
@@ -388,7 +390,7 @@ def _read_account(path: str, setup: ProviderSetup) -> ExternalAccount:
     ):
         raise _wrong_file(f"{FILE} names an address for tokens that is not Google's", setup)
     host = host_at(url)
-    if host is None or host != host_at(setup.env.workflow(ADDRESS)):
+    if host is None or host != host_at(setup.env.read_from_workflow(ADDRESS)):
         raise _wrong_file(
             f"{FILE} takes GitHub's token from an address that is not this job's", setup
         )

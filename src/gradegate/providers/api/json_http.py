@@ -77,8 +77,8 @@ def service_url(
     host = setup.config.get("apiHost")
     base = setup.config.get("apiBaseUrl")
     if not host and not base:
-        host = setup.env.get(host_variable)
-        base = setup.env.address(*base_variables)
+        host = setup.env.read(host_variable)
+        base = setup.env.read_first(*base_variables)
     if host:
         return base_url(setup, f"https://{host}/v1")
     return base_url(setup, base or vendor_url)
@@ -387,4 +387,6 @@ class HttpModel(Provider):
         except ProviderError as e:
             if not self.chosen:
                 raise
-            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status, e.asked) from e
+            raise ProviderError(
+                f"{e} ({self.chosen})", e.trouble, e.status, e.refusing_model
+            ) from e

@@ -194,10 +194,10 @@ class ProviderSetup(FrozenStruct):
 
     def key(self, name: str) -> str:
         """The value of a variable that fills its credential field; empty when it is not set."""
-        value = self.env.key(name)
+        value = self.env.read_key(name)
         if "\n" in value or "\r" in value:
             raise self.mistake(f"{name} contains a line break", "set it to the key in one line")
-        sources = self.env.sources(name) if value else ()
+        sources = self.env.variables_behind(name) if value else ()
         self.uses.update(
             VariableUse(source, "" if source == name else f"env.{name}") for source in sources
         )
@@ -276,7 +276,7 @@ def _check_key_variable(setup: ProviderSetup, variable: str) -> None:
             f"{subject} names {variable}, which is the runner's own: no config reads it",
             "name a variable with a key of the provider",
         )
-    if setup.env.key(variable):
+    if setup.env.read_key(variable):
         return
     if re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", variable):
         problem = f"{subject} names {variable}, which is not set"

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from gradegate.core.conversation import IS_DATA, RAW, Variables
 from gradegate.errors import ProviderError
-from gradegate.files.documents import strict
+from gradegate.files.json_text import parse_untrusted_json
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
@@ -92,7 +92,7 @@ def read_response_transform(written: Any) -> ResponseTransform:
 def _parse_json(text: str) -> Any:
     """A text as JSON; None where it is not JSON."""
     try:
-        return strict(text)
+        return parse_untrusted_json(text)
     except (ValueError, RecursionError):
         return None
 

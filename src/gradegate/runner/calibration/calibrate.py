@@ -1,4 +1,8 @@
-"""Runs the two commands that do not gate: `gradegate calibrate` measures graders, `gradegate cases` lists the planned calls."""
+"""Runs the two commands that do not gate.
+
+`gradegate calibrate` grades labelled outputs and measures how often graders and people agree. `gradegate cases` lists the
+calls that a plan would make.
+"""
 
 import json
 import textwrap
@@ -68,6 +72,122 @@ _MOST = 1000  # outputs of one kind in a log
 _RATES = (0.8, 0.9, 0.95)
 
 
+class CalibrationDelivery(FrozenStruct):
+    """A calibration with its text for people, in parts. ``failures`` say why a report file could not be written, by its path."""
+
+    calibration: Calibration
+    text: Iterable[str]
+    failures: NamedTexts
+
+
+def calibrate_graders(
+    context: Context, path: str, asks: int, progress: Progress
+) -> CalibrationDelivery:
+    """Grade the labelled outputs of a file, each ``asks`` times, and write the reports. Raises ConfigError."""
+    settings = context.settings
+    _check_request(settings.outputs, asks)
+
+    # Plan the cases of the labels in place of those of the configs.
+    selected: list[labels.SelectedLabel] = []
+
+    def select_labelled(suites: list[SuiteFile]) -> list[SuiteFile]:
+        lines = labels.read_labels(path, context)
+        selection = labels.select_cases(lines.labels, suites, asks)
+        selected.extend(selection.labels)
+        # The planner reports mistakes of labels with those of the first config.
+        first, *rest = selection.suites
+        mistakes = (*first.suite.mistakes, *lines.mistakes, *selection.mistakes)
+        return [replace(first, suite=replace(first.suite, mistakes=mistakes)), *rest]
+
+    labels_output = settings.write_labels
+    outputs = list(settings.outputs)
+    if labels_output:
+        outputs.append(labels_output)
+    labels_path = (context.cwd / path).resolve()
+    session = Session.from_context(context, outputs, select_labelled, inputs=[labels_path])
+
+    # Without rules nothing is re-asked: each ask is compared with its label.
+    jobs = labels.label_jobs(session.preparation.plan, selected, asks)
+    asks_model = [drift.is_graded_by_model(job) for job in jobs[: len(selected)]]
+    model_count = sum(asks_model)
+    if labels_output and model_count < drift.LEAST:
+        what = f"a model grades {format_count(model_count, 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
+        raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
+    plan = replace(session.preparation.plan, jobs=jobs, policies=())
+    preparation = replace(session.preparation, plan=plan)
+    run = session.run(preparation, progress)
+
+    # The run has a row for each output at the first ask, then for each at the second, ...
+    judged = []
+    for number, labelled in enumerate(selected):
+        label = labelled.label
+        origin = redact_values(label.origin, preparation.hide)
+        rows = run.rows[number :: len(selected)]
+        judged.append(JudgedOutput(label.passes, origin, rows, asks_model[number]))
+    calibration = Calibration(tuple(judged), asks, run)
+
+    documents = dict.fromkeys(settings.outputs, partial(json_report, calibration))
+    if labels_output and calibration.overall.agreement.count:
+        documents[labels_output] = partial(drift.labels_file, calibration, selected)
+    failures = write_documents(documents, session.places, preparation.seal)
+    text = map(preparation.seal, console_report(calibration).parts)
+    return CalibrationDelivery(calibration, text, failures)
+
+
+def _check_request(outputs: Iterable[str], asks: int) -> None:
+    """Raise ConfigError for a report that is not JSON, or for too many asks."""
+    mistakes = [
+        Mistake(f"no report of a calibration is written as `{output}`", None, "end it with .json")
+        for output in outputs
+        if not output.endswith(".json")
+    ]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    if asks > MAX_REPEATS:
+        what = f"`--asks` is more than {MAX_REPEATS:,}"
+        raise ConfigError.at(what, None, "ask less often; 3 to 10 show the noise")
+
+
+def calibration_exit_code(calibration: Calibration) -> int:
+    """0 if an output could be compared with its label, else 3, or 2 for a wrong key or model; 130, 143 if interrupted."""
+    if calibration.run.interrupted:
+        return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
+    if sum(calibration.overall.table):
+        return PASS
+    return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
+
+
+# --- gradegate cases --------------------------------------------------------------------------------------------
+
+
+def list_calls(context: Context, output: str) -> Iterator[str]:
+    """Every planned call to a target as a JSON line. Writes them to ``output``, or gives them if it is empty.
+
+    No key is needed, and nothing is asked. Raises ConfigError.
+    """
+    settings = replace(context.settings, is_listing=True, base_checkout="")
+    context = replace(context, settings=settings, keyless=True)
+    session = Session.from_context(context, [output] if output else [])
+    lines = _call_lines(session.preparation)
+    if not output:
+        return lines
+    failures = write_documents({output: lambda: data_file(lines)}, session.places, unchanged)
+    for failure in failures.values():
+        raise ConfigError.at(failure, None, "name another file")
+    return iter(())
+
+
+def _call_lines(preparation: Preparation) -> Iterator[str]:
+    for call in planned_calls(preparation.plan.jobs):
+        content = redact_values(to_plain_data(describe_call(call)), preparation.hide)
+        # Only ASCII, and no workflow command: neither a terminal nor a reader of lines is misled.
+        line = json.dumps({"id": call.id, **content})
+        yield OLD_COMMAND.sub(r"#\\u0023", line) + "\n"
+
+
+# --- the reports of a calibration -------------------------------------------------------------------------------
+
+
 def json_report(calibration: Calibration) -> Document:
     """The calibration for programs, as JSON. docs/calibrate.md explains the keys."""
     run = calibration.run
@@ -103,6 +223,56 @@ def json_report(calibration: Calibration) -> Document:
         "outputs": list(map(_output_figures, calibration.judged)),
     }
     return data_file([json.dumps(to_plain_data(content), ensure_ascii=False, indent=1), "\n"])
+
+
+def _agreement_figures(agreement: Agreement) -> dict[str, Any]:
+    """The figures of an agreement, as in the JSON report."""
+    table = agreement.table
+    share = agreement.agreement
+    kappa = agreement.kappa
+    tpr = agreement.tpr
+    tnr = agreement.tnr
+    return {
+        "labels": sum(table),
+        "both_pass": table.pp,
+        "person_pass_grader_fail": table.pf,
+        "person_fail_grader_pass": table.fp,
+        "both_fail": table.ff,
+        "errors": agreement.errors,
+        "agreement": share.value,
+        "kappa": kappa.value if kappa else None,
+        "tpr": tpr.value,
+        "tnr": tnr.value,
+        "agreement_interval": share.interval,
+        "kappa_interval": kappa.interval if kappa else None,
+        "tpr_interval": tpr.interval,
+        "tnr_interval": tnr.interval,
+        "a": None if tpr.value is None else table.pf / tpr.count,
+        "b": None if tnr.value is None else table.fp / tnr.count,
+        "too_few": agreement.too_few,
+        **agreement.flips._asdict(),
+    }
+
+
+def _output_figures(output: JudgedOutput) -> dict[str, Any]:
+    row = output.rows[0]
+    first = output.first
+    return {
+        "description": row.description,
+        "vars": row.vars,
+        "prompt": row.prompt,
+        "assertion": first.assertion.type,
+        "metric": first.metric,
+        "output": row.output,
+        "label": _label_text(output),
+        "outcome": first.outcome.value,
+        "differs": output.contradicts_label,
+        "asks": [
+            {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
+            for grade in output.grades
+        ],
+        "source": output.origin,
+    }
 
 
 def console_report(calibration: Calibration) -> Console:
@@ -291,157 +461,3 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
     if calibration.is_unmoved:
         yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
-
-
-def _agreement_figures(agreement: Agreement) -> dict[str, Any]:
-    """The figures of an agreement, as in the JSON report."""
-    table = agreement.table
-    share = agreement.agreement
-    kappa = agreement.kappa
-    tpr = agreement.tpr
-    tnr = agreement.tnr
-    return {
-        "labels": sum(table),
-        "both_pass": table.pp,
-        "person_pass_grader_fail": table.pf,
-        "person_fail_grader_pass": table.fp,
-        "both_fail": table.ff,
-        "errors": agreement.errors,
-        "agreement": share.value,
-        "kappa": kappa.value if kappa else None,
-        "tpr": tpr.value,
-        "tnr": tnr.value,
-        "agreement_interval": share.interval,
-        "kappa_interval": kappa.interval if kappa else None,
-        "tpr_interval": tpr.interval,
-        "tnr_interval": tnr.interval,
-        "a": None if tpr.value is None else table.pf / tpr.count,
-        "b": None if tnr.value is None else table.fp / tnr.count,
-        "too_few": agreement.too_few,
-        **agreement.flips._asdict(),
-    }
-
-
-def _output_figures(output: JudgedOutput) -> dict[str, Any]:
-    row = output.rows[0]
-    first = output.first
-    return {
-        "description": row.description,
-        "vars": row.vars,
-        "prompt": row.prompt,
-        "assertion": first.assertion.type,
-        "metric": first.metric,
-        "output": row.output,
-        "label": _label_text(output),
-        "outcome": first.outcome.value,
-        "differs": output.contradicts_label,
-        "asks": [
-            {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
-            for grade in output.grades
-        ],
-        "source": output.origin,
-    }
-
-
-class CalibrationDelivery(FrozenStruct):
-    """A calibration with its text for people, in parts. ``failures`` say why a report file could not be written, by its path."""
-
-    calibration: Calibration
-    text: Iterable[str]
-    failures: NamedTexts
-
-
-def calibrate_graders(
-    context: Context, path: str, asks: int, progress: Progress
-) -> CalibrationDelivery:
-    """Grade the labelled outputs of a file, each ``asks`` times, and write the reports. Raises ConfigError."""
-    settings = context.settings
-    mistakes = [
-        Mistake(f"no report of a calibration is written as `{output}`", None, "end it with .json")
-        for output in settings.outputs
-        if not output.endswith(".json")
-    ]
-    if mistakes:
-        raise ConfigError(*mistakes)
-    if asks > MAX_REPEATS:
-        raise ConfigError.at(
-            f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
-        )
-    selected = list[labels.SelectedLabel]()
-
-    def select_labelled(suites: list[SuiteFile]) -> list[SuiteFile]:
-        file_labels, mistakes = labels.read_labels(path, context)
-        selection = labels.select_cases(file_labels, suites, asks)
-        selected.extend(selection.labels)
-        # The planner reports mistakes of labels with those of the first config.
-        first, *rest = selection.suites
-        mistakes = [*first.suite.mistakes, *mistakes, *selection.mistakes]
-        suite = replace(first.suite, mistakes=tuple(mistakes))
-        return [replace(first, suite=suite), *rest]
-
-    labels_output = settings.write_labels
-    outputs = list(settings.outputs)
-    if labels_output:
-        outputs.append(labels_output)
-    labels_path = (context.cwd / path).resolve()
-    session = Session.from_context(context, outputs, select_labelled, inputs=[labels_path])
-
-    # Without rules nothing is re-asked: each ask is compared with its label.
-    jobs = labels.label_jobs(session.preparation.plan, selected, asks)
-    plan = replace(session.preparation.plan, jobs=jobs, policies=())
-    asks_model = [drift.is_graded_by_model(job) for job in jobs[: len(selected)]]
-    model_count = sum(asks_model)
-    if labels_output and model_count < drift.LEAST:
-        what = f"a model grades {format_count(model_count, 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
-        raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
-
-    preparation = replace(session.preparation, plan=plan)
-    run = session.run(preparation, progress)
-    judged = []
-    for number, labelled in enumerate(selected):
-        label = labelled.label
-        origin = redact_values(label.origin, preparation.hide)
-        rows = run.rows[number :: len(selected)]
-        judged.append(JudgedOutput(label.passes, origin, rows, asks_model[number]))
-    calibration = Calibration(tuple(judged), asks, run)
-
-    documents = dict.fromkeys(settings.outputs, partial(json_report, calibration))
-    if labels_output and calibration.overall.agreement.count:
-        documents[labels_output] = partial(drift.labels_file, calibration, selected)
-    failures = write_documents(documents, session.places, preparation.seal)
-    text = map(preparation.seal, console_report(calibration).parts)
-    return CalibrationDelivery(calibration, text, failures)
-
-
-def calibration_exit_code(calibration: Calibration) -> int:
-    """0 if an output could be compared with its label, else 3, or 2 for a wrong key or model; 130, 143 if interrupted."""
-    if calibration.run.interrupted:
-        return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
-    if sum(calibration.overall.table):
-        return PASS
-    return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
-
-
-def list_calls(context: Context, output: str) -> Iterator[str]:
-    """Every planned call to a target as a JSON line. Writes them to ``output``, or gives them if it is empty.
-
-    No key is needed, and nothing is asked. Raises ConfigError.
-    """
-    settings = replace(context.settings, is_listing=True, base_checkout="")
-    context = replace(context, settings=settings, keyless=True)
-    session = Session.from_context(context, [output] if output else [])
-    lines = _call_lines(session.preparation)
-    if not output:
-        return lines
-    failures = write_documents({output: lambda: data_file(lines)}, session.places, unchanged)
-    for failure in failures.values():
-        raise ConfigError.at(failure, None, "name another file")
-    return iter(())
-
-
-def _call_lines(preparation: Preparation) -> Iterator[str]:
-    for call in planned_calls(preparation.plan.jobs):
-        content = redact_values(to_plain_data(describe_call(call)), preparation.hide)
-        # Only ASCII, and no workflow command: neither a terminal nor a reader of lines is misled.
-        line = json.dumps({"id": call.id, **content})
-        yield OLD_COMMAND.sub(r"#\\u0023", line) + "\n"

@@ -51,9 +51,9 @@ def with_labels(
     if context.settings.is_listing:
         groups = []  # nothing is graded
 
-    sample: list[tuple[Job, bool]] = []
-    agreements: list[float] = []
-    notes: list[Note] = []
+    sample = []
+    agreements = []
+    notes = []
     missing_keys = plan.missing_keys
     for group in groups:
         if group.file is None:
@@ -118,12 +118,13 @@ def _choose_file(
 
 def _labels_file_of_base(base: Base, suites: Sequence[SuiteFile]) -> LabelsFile | None:
     """The file of labels that the base has for the first of the suites that has one there."""
-    files: dict[str, LabelsFile | None] = {}
+    files = {}  # by config
     for policy in base.policies:
         for rule in policy.rules:
             files[rule.suite] = policy.labels
     for suite in suites:
-        if file := files.get(suite.suite.file):
+        file = files.get(suite.suite.file)
+        if file:
             return file
     return None
 
@@ -152,7 +153,7 @@ def _measured_agreement(file: LabelsFile, otherwise: float) -> float:
     """The share of labels that the grader agreed with: by the config, else by the first line of the file."""
     if file.agreement is not None:
         return file.agreement
-    lines, _ = document.readable_lines(file.content, file.name)
+    lines, _ = document.read_valid_lines(file.content, file.name)
     measured = lines[0].get("agreement") if lines else None
     return measured if isinstance(measured, float) or type(measured) is int else otherwise
 
@@ -161,7 +162,8 @@ def _suites_by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteF
     """The suites by the file of labels that their gates name."""
     groups = defaultdict(list)
     for suite_file in suites:
-        if labels_file := suite_file.suite.policy.labels:
+        labels_file = suite_file.suite.policy.labels
+        if labels_file:
             groups[labels_file].append(suite_file)
     return groups
 

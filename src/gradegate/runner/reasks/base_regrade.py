@@ -48,7 +48,7 @@ class BaseRegrade(Struct):
         """The base of a plan. ``fresh`` are its answers that this run asked for."""
         baseline = plan.baseline
         if plan.base is not None:
-            paired: dict[AnswerId, Row | None] = {}
+            paired = {}  # rows of the base by the ids of the answers of the head
             for index, runs in rows_by_case(fresh).items():
                 for row in fold_base_runs(with_verdicts(runs)):
                     paired[AnswerId(index - 1, row.repeat)] = (

@@ -148,34 +148,19 @@ class Histories:
             return None
 
         # Only grades of this run with earlier votes count.
-        grades = 0
-        used = 0
-        flaky = 0
-        broken = 0
+        keyed_grades = [keyed for keyed in self._keyed_grades(rows) if keyed.key in self.records]
         comes_and_goes = 0
-        for keyed in self._keyed_grades(rows):
-            if keyed.key not in self.records:
-                continue
-            grades += 1
+        for keyed in keyed_grades:
             if self.count_votes(keyed.key, keyed.grade.model).returned:
                 comes_and_goes += 1
-            past = keyed.grade.history
-            if past is None:
-                continue
-            if past.bayes_factor is not None:
-                used += 1
-            if past.flaky:
-                flaky += 1
-            if past.broken:
-                broken += 1
-
+        pasts = [keyed.grade.history for keyed in keyed_grades if keyed.grade.history]
         return HistoryReport(
             file=history.file,
             commit=self._find_newest_commit(),
-            grades=grades,
-            used=used,
-            flaky=flaky,
-            broken=broken,
+            grades=len(keyed_grades),
+            used=sum(past.bayes_factor is not None for past in pasts),
+            flaky=sum(past.flaky for past in pasts),
+            broken=sum(past.broken for past in pasts),
             comes_and_goes=comes_and_goes,
         )
 

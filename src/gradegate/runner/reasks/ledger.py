@@ -86,14 +86,11 @@ def change_grades(answer: Answer, grades: Mapping[int, Grade]) -> None:
     for position, grade in grades.items():
         changed[position] = grade
 
-    position = 0
-    for binding in answer.job.assertions:
+    for position, binding in enumerate(answer.job.graded_bindings):
         if isinstance(binding, BoundSet):
             places = member_positions(changed, position)
-            inside = [replace(changed[place], inner=False) for place in places]
-            changed[position] = grade_of_set(binding, inside)
-            position += len(inside)
-        position += 1
+            members = [replace(changed[place], inner=False) for place in places]
+            changed[position] = grade_of_set(binding, members)
     answer.row = with_grades(answer.job.case, answer.row, changed)
     _apply_quarantine(answer)
 
@@ -117,7 +114,7 @@ def _apply_quarantine(answer: Answer) -> None:
 def _find_forgiven(answer: Answer, grades: Sequence[Grade]) -> list[int]:
     """The positions of the grades that only advise during a quarantine. ``grades`` are those without a quarantine."""
     # Errors and failures that are re-asked now still count, and so do their sets.
-    counting = set[int]()
+    counting = set()
     is_open = False
     for position, grade in enumerate(grades):
         if not _may_advise(answer, position):

@@ -17,7 +17,7 @@ from gradegate.reports.view.wording import visible_name
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
-from gradegate.results.rows import AnswerId, GradeId, Row, set_position
+from gradegate.results.rows import GradeId, Row, set_position
 from gradegate.runner.asker import Asker
 from gradegate.runner.reasks.base_regrade import BaseRegrade
 from gradegate.runner.reasks.eligible import EligibleGrades, reask_mode
@@ -81,7 +81,7 @@ class Reasks(Struct):
         return self.ledger.histories.eligible
 
     @property
-    def grader_usage(self) -> Usage:
+    def usage_outside_rows(self) -> Usage:
         """What graders took for grades that are in no row: asks that were cut off, and answers of the base."""
         return self.box.cut_usage + self.base.regrade_box.grader_usage
 
@@ -103,15 +103,15 @@ def settle_rules(reasks: Reasks) -> None:
 
 def _find_rule_needs(reasks: Reasks) -> RuleNeeds:
     """What the blocking rules need, by all answers so far."""
-    answers = reasks.ledger.answers.values()
+    ledger = reasks.ledger
+    answers = ledger.answers.values()
     if not any(answer.open for answer in answers):
         # There is nothing to re-ask, so the cases need not be counted.
         return RuleNeeds((), (), compared=False)
 
     rules = chain.from_iterable(reasks.eligible.rules.values())
     # The first answer of a case stands for all of its runs.
-    first_answers = [answer for answer in answers if answer.id == answer.case_id]
-    cases = map(reasks.ledger.open_case, first_answers)
+    cases = [ledger.open_case(answer) for answer in answers if answer.id == answer.case_id]
     return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
@@ -163,7 +163,7 @@ def _start_ballots(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
     An answer has at most two tasks: one grades the same answer again, the other grades fresh answers of the target.
     """
-    tasks: dict[tuple[AnswerId, bool], ReaskTask] = {}  # by answer, and whether the target is asked
+    tasks = {}  # by answer, and whether the target is asked
     for grade_id in wave:
         answer = reasks.ledger.answers[grade_id.answer]
         position = grade_id.position
@@ -279,13 +279,9 @@ def _final_row(reasks: Reasks, answer: Answer) -> Row:
 def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
     """The re-asks of a run in figures."""
     eligible = reasks.eligible
-    modes = set[str]()
-    noises: list[float] = []
-    leads: list[int] = []
-    for suite, policy in eligible.policies.items():
-        modes.add(policy.reask)
-        noises.append(policy.noise)
-        leads.append(eligible.lead(suite).votes)
+    policies = eligible.policies.values()
+    modes = {policy.reask for policy in policies}
+    leads = [eligible.lead(suite).votes for suite in eligible.policies]
 
     unconfirmed = 0
     known_failures = 0
@@ -295,27 +291,23 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
                 unconfirmed += 1
                 known_failures += reasks.base.is_known_failure(row, grade)
 
-    # Missing answers and runs have no first asks.
+    # The first asks of all eligible grades, and the re-asks. Missing answers and runs have no first asks.
     asks = 0
     for answer in reasks.ledger.answers.values():
         if not answer.row.error:
             asks += len(eligible.bounds_of(answer.job))
-
     reasked = _reasked_grades(rows)
-    confirmed = 0
-    for grade in reasked:
-        asks += len(grade.votes) - 1
-        if grade.confirmed:
-            confirmed += 1
+    asks += sum(len(grade.votes) - 1 for grade in reasked)
+
     outcomes = [grade.outcome for grade in reasked]
     return ReaskReport(
         mode=", ".join(sorted(modes)) or "off",
-        noise=max(noises, default=0.0),
+        noise=max((policy.noise for policy in policies), default=0.0),
         lead=max(leads, default=0),
         grades=eligible.total,
         asked_again=len(reasked),
         overturned=outcomes.count(PASS),
-        confirmed=confirmed,
+        confirmed=sum(grade.confirmed is True for grade in reasked),
         undecided=outcomes.count(ERROR),
         not_asked_again=unconfirmed,
         pre_existing=known_failures,
@@ -324,28 +316,33 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
 
 
 def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Iterator[str]:
-    """Remarks about `noise`, about asking the same grader again, and about quarantines that the votes contradict."""
+    """Sentences on what the votes show: a wrong `noise`, a grader that repeats its reply, a test that is wrongly in quarantine."""
     eligible = reasks.eligible
-    is_bounded = all(eligible.lead(suite).is_bounded for suite in eligible.policies)
-    yield from reask_remarks(report, _reasked_grades(rows), is_bounded)
+    are_leads_enough = all(eligible.lead(suite).is_bounded for suite in eligible.policies)
+    yield from reask_remarks(report, _reasked_grades(rows), are_leads_enough)
     for row in rows:
         for grade in row.grades:
             if grade.history and grade.history.quarantined:
-                yield from _quarantine_note(visible_name(row), grade, grade.history)
+                problem = _why_not_flaky(grade, grade.history)
+                if problem:
+                    yield f"`{visible_name(row)}` is in quarantine, but it is {problem}"
 
 
-def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
-    """Say that a test in quarantine is not flaky, if its votes show that."""
-    before = f"{past.fails} of {format_count(past.fails + past.passes, 'ask')} failed on the default branch"
-    what = f"`{case}` is in quarantine, but it is"
+def _why_not_flaky(grade: Grade, past: PastVotes) -> str | None:
+    """What a test in quarantine is instead of flaky, if its votes show that."""
+    asks_before = format_count(past.fails + past.passes, "ask")
+    before = f"{past.fails} of {asks_before} failed on the default branch"
     if past.broken:
-        yield f"{what} broken, not flaky: {before}"
-    elif past.earlier_votes and grade.confirmed:
-        here = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')} failed here"
-        yield f"{what} broken, not flaky: {here}, {past.earlier_votes}"
-    elif past.earlier_votes and not past.flaky:
-        yield f"{what} not flaky: {before}: remove the quarantine"
+        return f"broken, not flaky: {before}"
+    if past.earlier_votes and grade.confirmed:
+        asks_here = format_count(len(grade.votes), "ask")
+        return f"broken, not flaky: {grade.failing_votes} of {asks_here} failed here, {past.earlier_votes}"
+    if past.earlier_votes and not past.flaky:
+        return f"not flaky: {before}: remove the quarantine"
+    return None
 
 
 def _reasked_grades(rows: Sequence[Row]) -> list[Grade]:
-    return [grade for row in rows for grade in row.grades if grade.votes]
+    """The grades with re-asks: only these have votes."""
+    grades = chain.from_iterable(row.grades for row in rows)
+    return [grade for grade in grades if grade.votes]

@@ -68,19 +68,19 @@ def merge_parts(preparation: Preparation, context: Context, watch: Watch) -> Run
 
 
 class ShardParts(Struct):
-    """The last attempt of every shard. ``problems`` name what is missing or unusable.
+    """The parts of the last attempt of every shard.
 
-    ``excuses`` say why a shard has no answers. An unusable part counts as missing, so that no decision without it is green.
+    An unusable part counts as missing, so that no decision without it is green.
     """
 
     folder: Path
     plan: Plan
-    of: int
-    shard_by_job: Mapping[int, int]  # the shard of each job, by its index
-    problems: list[str]
-    answers: dict[AnswerId, Answer] = {}
-    accounts: list[AccountRow] = []
-    excuses: dict[int, str] = {}
+    of: int  # the number of shards
+    shard_by_job: Mapping[int, int]  # by the index of the job
+    problems: list[str]  # what is missing or unusable, a sentence each
+    answers: dict[AnswerId, Answer] = {}  # of all usable parts
+    accounts: list[AccountRow] = []  # one for each usable part
+    excuses: dict[int, str] = {}  # why a shard has no answers, by its number
 
     @classmethod
     def from_folder(cls, folder: Path, plan: Plan, expected: Header) -> ShardParts:
@@ -93,8 +93,8 @@ class ShardParts(Struct):
             raise ConfigError(*mistakes)
 
         shard_count = parts[0].header.of
-        owners = assign_shards(plan.jobs, shard_count)
-        shard_parts = cls(folder, plan, shard_count, owners, problems)
+        shard_by_job = assign_shards(plan.jobs, shard_count)
+        shard_parts = cls(folder, plan, shard_count, shard_by_job, problems)
         for shard in range(1, shard_count + 1):
             attempts = [part for part in parts if part.header.shard == shard]
             shard_parts._take_shard(shard, attempts)
@@ -144,15 +144,15 @@ class ShardParts(Struct):
         planned = set[AnswerId]()
         for index in indexes:
             planned.update(AnswerId(index, repeat) for repeat in range(jobs[index].repeats))
-        answers: dict[AnswerId, Answer] = {}
+        answers = {}
 
         def add_answer(row: AnswerRow) -> None:
-            answer_id = AnswerId(row.place, row.repeat)
+            answer_id = AnswerId(row.job_index, row.repeat)
             if answer_id in answers:
                 raise DamagedPartError("the answer is there twice")
             if answer_id not in planned:
                 raise DamagedPartError(f"the answer is none of {name}")
-            answers[answer_id] = row.to_answer(jobs[row.place])
+            answers[answer_id] = row.to_answer(jobs[row.job_index])
 
         account_row = part.read_lines(AnswerRow, add_answer, AccountRow)
         self._check_complete(name, indexes, answers)
@@ -198,18 +198,12 @@ class ShardParts(Struct):
     @property
     def merged_record(self) -> RunRecord:
         """The records of all shards as one. Shards run at the same time."""
-        starts: list[str] = []
-        seconds = 0.0
-        lost = NO_USAGE
+        records = [row.account for row in self.accounts]
         used_up = ""
         cache: CacheReport | None = None
         problems: list[str] = []
         live_models: list[str] = []
-        for row in self.accounts:
-            record = row.account
-            starts.append(record.started)
-            seconds = max(seconds, record.seconds)
-            lost += record.lost
+        for record in records:
             if record.budget and record.budget.used_up and not used_up:
                 used_up = f"{record.budget.used_up} of a shard"
             if record.cache:
@@ -217,9 +211,9 @@ class ShardParts(Struct):
             problems += record.problems
             live_models += record.live_models
         return RunRecord(
-            started=min(starts, default=""),
-            seconds=seconds,
-            lost=lost,
+            started=min((record.started for record in records), default=""),
+            seconds=max((record.seconds for record in records), default=0.0),
+            usage_outside_rows=sum((record.usage_outside_rows for record in records), NO_USAGE),
             budget=BudgetReport(used_up=used_up),
             cache=cache,
             problems=tuple(dict.fromkeys(problems)),
@@ -229,20 +223,15 @@ class ShardParts(Struct):
     @property
     def spent(self) -> Usage:
         """What the shards took of the budget, by their own parts."""
-        calls = 0
-        costs: list[float] = []
-        seconds = 0.0
-        usages: list[Usage] = []
-        for row in self.accounts:
-            record = row.account
-            if record.budget:
-                calls += record.budget.calls
-                costs.append(record.budget.usd)
-            seconds = max(seconds, record.seconds)
-            usages.append(record.lost)
-
+        records = [row.account for row in self.accounts]
+        budgets = [record.budget for record in records if record.budget]
+        usages = [record.usage_outside_rows for record in records]
         for answer in self.answers.values():
             usages.append(answer.row.usage)
             usages += [grade.usage for grade in answer.row.grades]
-        unpriced = sum(usage.unpriced > 0 for usage in usages)
-        return Usage(calls=calls, cost=sum(costs), unpriced=unpriced, seconds=seconds)
+        return Usage(
+            calls=sum(budget.calls for budget in budgets),
+            cost=sum(budget.usd for budget in budgets),
+            unpriced=sum(usage.unpriced > 0 for usage in usages),
+            seconds=max((record.seconds for record in records), default=0.0),
+        )

@@ -1,4 +1,8 @@
-"""The lines of a part: answers in the shape of results.json, written without secrets and read with the plan's own checks."""
+"""The lines of a part: the header, a line for each answer of a shard, and a line about the run of the shard.
+
+Secrets are hidden before a line is written. When a line is read, everything that decides comes from the plan: a line that
+contradicts the plan or itself is damaged.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -25,7 +29,7 @@ from gradegate.structs import Count, FrozenStruct, replace
 
 
 def make_header(context: Context, plan: Plan, shard: int, of: int, attempt: int) -> Header:
-    """The first line of a part."""
+    """The first line of the part that a shard writes at its ``attempt``, counted from 1."""
     return Header(
         plan=plan_digest(plan),
         commit=context.commit,
@@ -37,54 +41,59 @@ def make_header(context: Context, plan: Plan, shard: int, of: int, attempt: int)
     )
 
 
-class Shown(FrozenStruct, forbid_unknown_fields=True):
-    """What the graders of an answer saw besides its row. ``conversation`` is the earlier conversation in its prompt."""
+class GraderView(FrozenStruct, forbid_unknown_fields=True):
+    """What the graders of an answer saw besides its row."""
 
     turns: tuple[Turn, ...]
-    before: Any = None
+    before: Any = None  # the answer before it was transformed
+    # The conversation before it that its prompt contains, unless the plan has that
     conversation: Sequence[Any] | None = None
 
 
 class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
-    """An answer with its first grades. ``shown`` is set if a grade failed; ``known`` are the stored answers that it used.
+    """An answer with its first grades. If a secret was hidden in it, no other job can grade it again."""
 
-    If a secret was hidden in it, no other job can grade it again.
-    """
-
-    place: Count
+    job_index: Count  # in the plan
     repeat: Count
     answer: Row
-    shown: Shown | None = None
-    known: Mapping[str, str] | None = None
+    shown: GraderView | None = None  # only if the merge may grade the answer again
+    stored_answers: Mapping[str, str] | None = None  # those that it used, by name
 
     @classmethod
     def from_answer(cls, answer: Answer, planned: Job, hide: Redact) -> Self:
-        """The answer without secrets. It contains what its graders saw, if the merge may grade it again."""
+        """Make the line of an answer, without secrets. ``planned`` is its job in the plan."""
         row = redact_values(answer.row, hide)
+        stored_answers = redact_values(answer.stored_answers, hide)
+        # Redaction returns the same object if there is nothing to hide.
+        has_secret = stored_answers is not answer.stored_answers
+
+        shown = None
         transcript = answer.transcript
-        texts = None
-        if transcript and not planned.of_base and any(grade.has_failed for grade in row.grades):
-            conversation = None  # if the plan has it
+        has_failure = any(grade.has_failed for grade in row.grades)
+        if transcript and has_failure and not planned.of_base:
+            conversation = None
             if CONVERSATION not in planned.vars:
                 conversation = transcript.vars.get(CONVERSATION)
-            texts = transcript.turns, transcript.before, conversation
+            texts = (transcript.turns, transcript.before, conversation)
+            public_texts = redact_values(texts, hide)
+            has_secret = has_secret or public_texts is not texts
+            shown = GraderView(*public_texts)
 
-        public, known = redact_values((texts, answer.stored_answers), hide)
-        is_hidden = row.hidden or public is not texts or known is not answer.stored_answers
-        shown = Shown(*public) if public else None
-        return cls(*answer.id, replace(row, hidden=is_hidden), shown, known)
+        row = replace(row, hidden=row.hidden or has_secret)
+        return cls(*answer.id, row, shown, stored_answers)
 
     def to_answer(self, planned: Job) -> Answer:
         """The answer as its shard had it. Raises DamagedPartError if it does not fit the planned question."""
         job = planned
-        if self.known is not None and planned.recall is not None:
+        if self.stored_answers is not None and planned.recall is not None:
             try:
-                job = planned.recall.fill(dict(self.known))
+                job = planned.recall.fill(dict(self.stored_answers))
             except GradegateError as e:
                 raise DamagedPartError(
                     f"the stored answers that it used do not fit the plan: {e}"
                 ) from e
-        row = self._row(planned, job)
+
+        row = self._planned_row(planned, job)
         transcript = None
         shown = self.shown
         if shown is not None:
@@ -99,45 +108,50 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
                 tools=job.target.tools,
                 before=shown.before,
             )
-        return Answer(AnswerId(self.place, self.repeat), job, row, transcript, self.known)
+        answer_id = AnswerId(self.job_index, self.repeat)
+        return Answer(answer_id, job, row, transcript, self.stored_answers)
 
-    def _row(self, planned: Job, job: Job) -> Row:
-        """The row. Everything that decides comes from the plan."""
+    def _planned_row(self, planned: Job, job: Job) -> Row:
+        """The row, with everything that decides from the plan. ``job`` is the planned one with the stored answers filled in.
+
+        Raises DamagedPartError.
+        """
         answer = self.answer
-        if (answer.key, answer.definition, answer.repeat) != (
-            answer_key(planned, self.repeat),
-            planned.definition,
-            self.repeat,
-        ):
+        question = (answer.key, answer.definition, answer.repeat)
+        key = answer_key(planned, self.repeat)
+        if question != (key, planned.definition, self.repeat):
             raise DamagedPartError("the answer belongs to a different question than in the plan")
-        expected: list[Grade] = []
+
+        # The errors that the answer would have without grades show which grades are planned.
+        planned_grades = []
         for binding in job.assertions:
-            expected += error_grades(binding, "")
-        if len(answer.grades) != len(expected):
+            planned_grades += error_grades(binding, "")
+        if len(answer.grades) != len(planned_grades):
             raise DamagedPartError(
-                f"the answer has {len(answer.grades)} grades, and {len(expected)} are planned"
+                f"the answer has {len(answer.grades)} grades, and {len(planned_grades)} are planned"
             )
-        grades = tuple(map(_with_planned_assertion, answer.grades, expected))
         row = replace(
             answer,
             suite=planned.suite,
             case=planned.number,
             threshold=planned.case.threshold,
-            grades=grades,
+            grades=tuple(map(_with_planned_assertion, answer.grades, planned_grades)),
             needs=planned.needs,
             test_metadata=planned.case.metadata,
             run=self.repeat + 1 if planned.needs else 0,
+            # Only the merge compares and folds.
             verdict=None,
             runs=0,
             base=None,
             base_took=None,
             base_runs=0,
         )
+
         if row.error:
-            is_sound = row.has_error and all(grade.has_error for grade in grades)
+            is_consistent = row.has_error and all(grade.has_error for grade in row.grades)
         else:
-            is_sound = conclude_case(grades, row.threshold).outcome is row.outcome
-        if not is_sound:
+            is_consistent = conclude_case(row.grades, row.threshold).outcome is row.outcome
+        if not is_consistent:
             raise DamagedPartError(
                 "the answer contradicts itself: its outcome does not follow from its grades"
             )
@@ -145,15 +159,18 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
 
 
 def _with_planned_assertion(grade: Grade, expected: Grade) -> Grade:
-    """The grade with the assertion of the plan, shown as in the shard. Raises DamagedPartError if it is of another assertion."""
+    """The grade with the planned assertion, and without what only the merge finds out.
+
+    Raises DamagedPartError if it is the grade of another assertion.
+    """
     written = grade.assertion
     planned = expected.assertion
     if (written.key, written.definition) != (planned.key, planned.definition):
         raise DamagedPartError("a grade belongs to a different assertion than in the plan")
-    shown = replace(planned, value=written.value, config=written.config)
     return replace(
         grade,
-        assertion=shown,
+        # Reports show the value and the config as the shard redacted them.
+        assertion=replace(planned, value=written.value, config=written.config),
         inner=expected.inner,
         votes=(),
         confirmed=None,
@@ -169,16 +186,16 @@ class AccountRow(FrozenStruct, forbid_unknown_fields=True):
     """The line before the footer: how the run of a shard went, and what it took besides its answers."""
 
     account: RunRecord
+    # As people may see them; ``hidden`` are the names of secret variables
     models: tuple[AskedModel, ...]
     keys: tuple[KeyUse, ...]
     hidden: tuple[str, ...]
 
     @classmethod
     def from_record(cls, record: RunRecord, preparation: Preparation) -> Self:
-        """The record without secrets."""
+        """Make the line of a shard's record, without secrets."""
         plan = preparation.shown_plan
-        problems, live_models = redact_values(
-            (record.problems, record.live_models), preparation.hide
-        )
+        texts = (record.problems, record.live_models)
+        problems, live_models = redact_values(texts, preparation.hide)
         public = replace(record, problems=problems, live_models=live_models)
         return cls(public, plan.models, plan.keys, tuple(preparation.secrets.names))

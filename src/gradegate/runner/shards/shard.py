@@ -51,8 +51,8 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
         problem = _write_part(session, path, [encode(replace(header, unasked=reason))])
         return ShardReport(f"{name}: {reason}", INCONCLUSIVE, problem)
 
-    owners = assign_shards(plan.jobs, shard_count)
-    indexes = [index for index, shard in owners.items() if shard == number]
+    shard_by_job = assign_shards(plan.jobs, shard_count)
+    indexes = [index for index, shard in shard_by_job.items() if shard == number]
     answer_count = sum(plan.jobs[index].repeats for index in indexes)
     with hooks.progress(answer_count) as watch:
         # The run is made while the cache is open.
