@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page, terminal and README.
+"""Makes the pictures of docs/pictures with headless Chromium: comments, summary, page and terminal.
 
 usage: pictures.py [--check]     --check says whether what they show has changed since, and makes none
 """
@@ -107,12 +107,6 @@ def sources() -> Iterator[tuple[str, tuple[str, str, int, int, str] | tuple[str,
     yield "report-head", (page, "", 940, 620)
     yield "report-case", (page, "#case-1", 940, 660)
     yield "terminal", (TERMINAL.format(recording()), "", 960, 0)
-    readme = (
-        (ROOT / "README.md")
-        .read_text(encoding="utf-8")
-        .replace("](docs/", f"]({(ROOT / 'docs').as_uri()}/")
-    )
-    yield "readme", (looks_on_github(readme), "", WIDE, 1200)
 
 
 def recording() -> str:

@@ -12,7 +12,8 @@ from gradegate.core.options import resolve_option_names
 from gradegate.core.policy import Limits
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS
 from gradegate.files import documents
-from gradegate.github.inputs import promptfoo_answers, settings_from_inputs
+from gradegate.github.inputs import settings_from_inputs
+from gradegate.github.promptfoo_inputs import promptfoo_answers
 from support.each import table
 
 # An option, what somebody writes, and what both doors make of it.

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.metrics.context import QuotationFinder, split_units
+from gradegate.assertions.metrics.quotations import QuotationFinder, split_units
 from gradegate.errors import Unreadable
 
 CONTEXT = "The sky is blue. Grass is green. Snow is white. Coal is black."

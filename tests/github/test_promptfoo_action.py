@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from gradegate.files.documents import table
-from gradegate.github.inputs import promptfoo_answers, settings_from_inputs
+from gradegate.github.inputs import settings_from_inputs
+from gradegate.github.promptfoo_inputs import promptfoo_answers
 from support.each import each
 
 SAME, ANSWERS = table("github", "promptfoo_action.yaml")["same"], promptfoo_answers()

@@ -20,9 +20,8 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import form, prose
-from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.form import Form, object_schema
 from gradegate.assertions.judge.lines import parse_single_line
-from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import missing_query
 from gradegate.core.conversation import Variables

@@ -10,40 +10,15 @@ from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, list_schema, object_schema
 from gradegate.assertions.judge.last_line import WordListLine
-from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import ContextEvaluator, verdict_from_parts
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.errors import Unreadable
 from gradegate.structs import replace
 
-LABEL = "verdict for each statement in order"
-
-
-def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
-    """Whether each statement is supported, in the order of the statements."""
-    count = len(statements)
-    verdicts_form = verdict_forms.verdict_list_form(count=count)
-
-    def read(reply: Object) -> tuple[bool, ...]:
-        judgements = verdicts_form.read(reply)
-        judged = [str(item["statement"]) for item in reply["verdicts"] if "statement" in item]
-        if len(judged) == count and len(set(judged)) < len(set(statements)):
-            raise Unreadable("it judges a statement twice")
-        return tuple(judgement.verdict == "yes" for judgement in judgements)
-
-    item_schemas = [_verdict_schema({**TEXT, "enum": [statement]}) for statement in statements]
-    schema = list_schema("verdicts", _verdict_schema(TEXT), count, item_schemas)
-    last_line = WordListLine("verdict", (LABEL,), ("yes", "no"), list_key="verdicts", count=count)
-    return Form(schema, read, last_line)
-
-
-def _verdict_schema(statement: Object) -> Object:
-    """The JSON Schema of a verdict on the statements of a schema."""
-    verdict = {**TEXT, "enum": ["yes", "no"]}
-    return object_schema(statement=statement, reason=TEXT, verdict=verdict)
+LABEL = "verdict for each statement in order"  # of the last line, as in promptfoo's prompt
 
 
 @assertion("context-faithfulness")
@@ -79,8 +54,41 @@ class ContextFaithfulness(ContextEvaluator):
         )
         return verdict_from_parts(
             list(zip(statements, supported, strict=True)),
-            "the context supports {} of {} statements",
-            "statements",
             "statement",
             "supported",
+            "the context supports {} of {} statements",
         )
+
+
+def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
+    """The form of whether each statement is supported, in the order of the statements.
+
+    A reply has an object, ``{"verdicts": [{"statement", "reason", "verdict"}]}``, or a last line with all verdicts.
+    """
+    count = len(statements)
+    verdicts_form = verdict_forms.verdict_list_form(count=count)
+
+    def read(reply: Object) -> tuple[bool, ...]:
+        judgements = verdicts_form.read(reply)
+        judged = [str(item["statement"]) for item in reply["verdicts"] if "statement" in item]
+        if len(judged) == count and len(set(judged)) < len(set(statements)):
+            raise Unreadable("it judges a statement twice")
+        return tuple(judgement.verdict == "yes" for judgement in judgements)
+
+    item_schemas = [_verdict_schema({**TEXT, "enum": [statement]}) for statement in statements]
+    schema = list_schema("verdicts", _verdict_schema(TEXT), count, item_schemas)
+
+    last_line = WordListLine(
+        "verdict",
+        labels=(LABEL,),
+        words=("yes", "no"),
+        list_key="verdicts",
+        count=count,
+    )
+    return Form(schema, read, last_line)
+
+
+def _verdict_schema(statement: Object) -> Object:
+    """The JSON Schema of a verdict on a statement, which has the schema ``statement``."""
+    verdict = {**TEXT, "enum": ["yes", "no"]}
+    return object_schema(statement=statement, reason=TEXT, verdict=verdict)

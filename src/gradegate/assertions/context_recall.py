@@ -13,39 +13,15 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.lines import parse_marked_lines
 from gradegate.assertions.metrics.context import (
     ContextEvaluator,
-    QuotationFinder,
     missing_context,
-    split_units,
     verdict_from_parts,
 )
+from gradegate.assertions.metrics.quotations import QuotationFinder, split_units
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import format_count
 from gradegate.structs import replace
 
-MARKS = {"attributed": "yes", "not attributed": "no"}
-
-
-def sentences_form(
-    sentences: Sequence[str], *, is_our_prompt: bool
-) -> Form[verdict_forms.Judgements]:
-    """A verdict on each sentence by its number. A prompt of the user may also get a line with a mark for each sentence."""
-    numbered_form = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
-    if is_our_prompt:
-        return numbered_form
-    finder = QuotationFinder("\n".join(sentences), sentences)
-
-    def read_lines(text: str) -> Object:
-        pairs = parse_marked_lines(text, tuple(MARKS), finder.contains)
-        if len(pairs) != len(sentences):
-            raise Unreadable(
-                f"it marks {format_count(len(pairs), 'line')}, and there are {format_count(len(sentences), 'sentence')}"
-            )
-        if len({sentence for sentence, _ in pairs}) < len(set(sentences)):
-            raise Unreadable("it marks a sentence twice")
-        verdicts = [{"id": number, "verdict": mark} for number, (_, mark) in enumerate(pairs, 1)]
-        return {"verdicts": verdicts}
-
-    return replace(numbered_form, read_lines=read_lines, marks=tuple(MARKS))
+MARKS = {"attributed": "yes", "not attributed": "no"}  # of a sentence, with what each means
 
 
 @assertion("context-recall")
@@ -73,8 +49,41 @@ class ContextRecall(ContextEvaluator):
         attributed = [judgement.verdict == "yes" for judgement in judgements]
         return verdict_from_parts(
             list(zip(sentences, attributed, strict=True)),
-            "{} of {} sentences of the expected answer are in the context",
-            "sentences",
             "sentence",
             "attributed",
+            "{} of {} sentences of the expected answer are in the context",
         )
+
+
+def sentences_form(
+    sentences: Sequence[str], *, is_our_prompt: bool
+) -> Form[verdict_forms.Judgements]:
+    """The form of a verdict on each sentence by its number, from 1.
+
+    The reply to a prompt of the user may also repeat the sentences, one to a line, each with a mark.
+    """
+    numbered_form = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
+    if is_our_prompt:
+        return numbered_form
+    finder = QuotationFinder("\n".join(sentences), sentences)
+
+    def read_lines(text: str) -> Object:
+        marked_lines = parse_marked_lines(text, tuple(MARKS), finder.contains)
+        _check_lines(marked_lines, sentences)
+
+        verdicts = []
+        for number, (_, mark) in enumerate(marked_lines, 1):
+            verdicts.append({"id": number, "verdict": mark})
+        return {"verdicts": verdicts}
+
+    return replace(numbered_form, read_lines=read_lines, marks=tuple(MARKS))
+
+
+def _check_lines(marked_lines: Sequence[tuple[str, str]], sentences: Sequence[str]) -> None:
+    """Raise Unreadable unless there is one line for each sentence. A line is a pair of its text and its mark."""
+    if len(marked_lines) != len(sentences):
+        line_count = format_count(len(marked_lines), "line")
+        sentence_count = format_count(len(sentences), "sentence")
+        raise Unreadable(f"it marks {line_count}, and there are {sentence_count}")
+    if len({text for text, _ in marked_lines}) < len(set(sentences)):
+        raise Unreadable("it marks a sentence twice")

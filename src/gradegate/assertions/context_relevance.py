@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, object_schema
 from gradegate.assertions.judge.lines import parse_quotations
-from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
-from gradegate.assertions.metrics.context import Context, ContextEvaluator, QuotationFinder
+from gradegate.assertions.metrics.context import Context, ContextEvaluator
+from gradegate.assertions.metrics.quotations import QuotationFinder
 
 NOTHING = "Insufficient Information"  # the reply of a grader if no sentence is needed
 
@@ -38,7 +38,7 @@ class ContextRelevance(ContextEvaluator):
 
 
 def _quotations_form(context: Context) -> Form[tuple[str, ...]]:
-    """The units of the context that the grader quotes as JSON, or one quotation in each line."""
+    """The form of the units that the grader quotes: ``{"reason", "sentences"}``, or one quotation in each line."""
     units = context.units
     finder = QuotationFinder(context.text, units)
 

@@ -6,13 +6,13 @@ https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextu
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.context import split_units
 from gradegate.assertions.metrics.conversation import (
     ExpectedAnswerMetric,
     Measurement,
     find_retrieval,
     measure_share_of_yes,
 )
+from gradegate.assertions.metrics.quotations import split_units
 
 
 @assertion("contextual-recall")

@@ -6,7 +6,6 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.context import split_units
 from gradegate.assertions.metrics.conversation import (
     Measurement,
     Metric,
@@ -14,6 +13,7 @@ from gradegate.assertions.metrics.conversation import (
     find_retrieval,
     measure_share_of_yes,
 )
+from gradegate.assertions.metrics.quotations import split_units
 
 
 @assertion("contextual-relevancy")

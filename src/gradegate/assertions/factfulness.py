@@ -25,8 +25,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import form, prose, verdict_forms
-from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import list_schema, object_schema
+from gradegate.assertions.judge.form import Form, Object, list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
 from gradegate.assertions.metrics.conversation import shorten
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
@@ -180,17 +179,15 @@ class Factfulness(ModelEvaluator):
 
     def _vote(self, judge: Judge, claims: list[Claim], source: str) -> list[VotedClaim]:
         """Let the runs vote on every claim. With ``mode: knowledge``, vote on unknown claims again, with the source."""
-        if self.mode == "grounded":
-            votes = self._ask_runs(judge, claims, source, first_seed=1)
-            return [VotedClaim(claim.id, claim.text, votes[claim.id]) for claim in claims]
+        is_grounded = self.mode == "grounded"
+        first_source = source if is_grounded else None
+        votes = self._ask_runs(judge, claims, first_source, first_seed=1)
 
-        votes = self._ask_runs(judge, claims, None, first_seed=1)
         unknown_claims = []
         for claim in claims:
             words = [vote.verdict for vote in votes[claim.id]]
-            if count_votes(words) is Standing.UNKNOWN:
+            if not is_grounded and count_votes(words) is Standing.UNKNOWN:
                 unknown_claims.append(claim)
-
         second_votes = {}
         if unknown_claims:
             second_votes = self._ask_runs(judge, unknown_claims, source, first_seed=self.n_runs + 1)

@@ -7,10 +7,13 @@ conversation is one task, as in AgentGoalAccuracyWithReference of Ragas
 (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/). Ragas scores 1 or 0, as ``strict_mode`` does.
 """
 
+from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
+from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.conversation import (
     Measurement,
     Metric,
@@ -27,7 +30,7 @@ from gradegate.core.numbers import exact_mean
 
 BEST = 10
 _MARK_FORM = verdict_forms.score_form(BEST)
-_PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}  # by the step of the assertion
+_PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}  # by what is marked
 
 
 class _Task(NamedTuple):
@@ -54,35 +57,27 @@ class GoalAccuracy(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
         tasks = self._split_tasks(transcript)
-        steps = ["goal", "way"] if self.way else ["goal"]
+        aspects = ["goal", "way"] if self.way else ["goal"]
         judge = judge.with_graded(judge.graded, *(format_turns(task.turns) for task in tasks))
-
-        def ask_mark(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
-            task, step = question
-            work = turns_as_variables("work", task.turns)
-            return judge.ask(_PROMPTS[step], _MARK_FORM, step=step, goal=task.goal, **work)
-
-        questions = [(task, step) for task in tasks for step in steps]
-        marks = ask_distinct(judge, questions, ask_mark)
+        marks = _ask_marks(tasks, aspects, judge)
 
         rows = []
         findings = []
         imperfect_turns: dict[int, None] = {}  # each once, in order
-        for (task, step), mark in marks.items():
+        for (task, aspect), mark in marks.items():
             turn = task.turns[-1].number
-            rows.append({"turn": turn, "of": step, "score": mark.verdict, "reason": mark.reason})
+            rows.append({"turn": turn, "of": aspect, "score": mark.verdict, "reason": mark.reason})
             if mark.verdict < BEST:
                 imperfect_turns[turn] = None
-                findings.append(
-                    f"turn {turn}, {step} {mark.verdict:g} of {BEST}: {shorten(mark.reason)}"
-                )
+                reason = shorten(mark.reason)
+                findings.append(f"turn {turn}, {aspect} {mark.verdict:g} of {BEST}: {reason}")
 
         means = {}
-        for step in steps:
-            means[step] = exact_mean(marks[task, step].verdict for task in tasks) / BEST
+        for aspect in aspects:
+            means[aspect] = exact_mean(marks[task, aspect].verdict for task in tasks) / BEST
         return Measurement(
             exact_mean(means.values()),
-            ", ".join(f"{step} {float(mean):.4g}" for step, mean in means.items()),
+            ", ".join(f"{aspect} {float(mean):.4g}" for aspect, mean in means.items()),
             tuple(findings),
             evidence={"marks": rows},
             turns=tuple(imperfect_turns),
@@ -98,3 +93,16 @@ class GoalAccuracy(Metric):
             requests = [turn.content for _, turn in exchange if turn.role == "user"]
             tasks.append(_Task("\n\n".join(requests), exchange))
         return tasks
+
+
+def _ask_marks(
+    tasks: Sequence[_Task], aspects: Sequence[str], judge: Judge
+) -> dict[tuple[_Task, str], Judgement[float]]:
+    """The mark of each task for each aspect, "goal" or "way", from 0 to ``BEST``."""
+
+    def ask_mark(question: tuple[_Task, str]) -> Judgement[float]:
+        task, aspect = question
+        work = turns_as_variables("work", task.turns)
+        return judge.ask(_PROMPTS[aspect], _MARK_FORM, step=aspect, goal=task.goal, **work)
+
+    return ask_distinct(judge, product(tasks, aspects), ask_mark)

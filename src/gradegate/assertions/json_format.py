@@ -32,7 +32,7 @@ class _WithSchema(TextEvaluator):
 
     @field_validator("value")
     @classmethod
-    def _schema(cls, value: Any) -> Any:
+    def _parse_schema(cls, value: Any) -> Any:
         if isinstance(value, str):
             try:
                 value = documents.read(value.encode("utf-8", "replace"), "schema")
@@ -45,13 +45,11 @@ class _WithSchema(TextEvaluator):
         return value
 
     def _problem(self, value: Any) -> str:
-        """Why a value does not conform, empty when it does. Raises NoVerdict where checking it exceeds a limit."""
+        """Say why a value does not fit the schema. Empty if it fits. Raises NoVerdict if the check exceeds a limit."""
+        if self.value is None:
+            return ""
         try:
-            return (
-                ""
-                if self.value is None
-                else json_schema.schema_problem(documents.to_json(self.value), value)
-            )
+            return json_schema.schema_problem(documents.to_json(self.value), value)
         except ValueError as e:
             raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
 
@@ -77,8 +75,8 @@ class ContainsJson(_WithSchema):
 
     def check(self, output: str) -> Verdict:
         problem = "the answer contains no JSON object"
-        for tried, item in enumerate(lenient_json.find_objects(output), 1):
-            if tried > MOST:
+        for number, item in enumerate(lenient_json.find_objects(output), 1):
+            if number > MOST:
                 raise NoVerdict(
                     f"none of the first {MOST:,} JSON objects of the answer fits the schema"
                 )

@@ -5,6 +5,7 @@ then judges each answer after them. Modes: ``no_claims`` says what a conversatio
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
@@ -19,7 +20,7 @@ from gradegate.assertions.metrics.conversation import (
     number_turns,
     require_questions,
 )
-from gradegate.core.conversation import Turn
+from gradegate.core.conversation import Numbered, Turn
 from gradegate.structs import JsonObject, replace
 
 _FACTS_FORM = verdict_forms.texts_form("facts")
@@ -44,24 +45,8 @@ class KnowledgeRetention(CountingMetric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
         turns = number_turns(transcript)
-
-        def message_variables(number: int) -> JsonObject:
-            message = turns[number - 1].turn
-            earlier = turns[: number - 1]
-            return {"before": format_turns(earlier), **_message_variables(message)}
-
-        user_numbers = [number for number, turn in turns if turn.role == "user"]
-        facts_by_turn = ask_each(
-            judge, "retention-facts", _FACTS_FORM, user_numbers, message_variables, "facts"
-        )
-
-        questions: dict[int, _Question] = {}  # by the number of the answer
-        earlier_facts: dict[str, None] = {}  # each once, in order
-        for number, turn in turns:
-            if turn.role == "user":
-                earlier_facts.update(dict.fromkeys(facts_by_turn[number]))
-            elif earlier_facts:
-                questions[number] = _Question(tuple(earlier_facts), turn)
+        facts_by_turn = _ask_facts(turns, judge)
+        questions = _make_questions(turns, facts_by_turn)
         judgements = ask_each(
             judge, "retention-verdict", _VERDICT_FORM, questions.values(), _Question.variables
         )
@@ -79,6 +64,32 @@ class KnowledgeRetention(CountingMetric):
         )
         facts = {str(number): list(facts) for number, facts in facts_by_turn.items()}
         return replace(measurement, evidence={**measurement.evidence, "facts": facts})
+
+
+def _ask_facts(turns: Sequence[Numbered], judge: Judge) -> Mapping[int, Sequence[str]]:
+    """The facts that each message of the user states, by the number of the message."""
+
+    def variables(number: int) -> JsonObject:
+        earlier = turns[: number - 1]
+        message = turns[number - 1].turn
+        return {"before": format_turns(earlier), **_message_variables(message)}
+
+    user_numbers = [number for number, turn in turns if turn.role == "user"]
+    return ask_each(judge, "retention-facts", _FACTS_FORM, user_numbers, variables, "facts")
+
+
+def _make_questions(
+    turns: Sequence[Numbered], facts_by_turn: Mapping[int, Sequence[str]]
+) -> Mapping[int, _Question]:
+    """A question for each answer after a fact, by the number of the answer."""
+    questions = {}
+    earlier_facts: dict[str, None] = {}  # each once, in order
+    for number, turn in turns:
+        if turn.role == "user":
+            earlier_facts.update(dict.fromkeys(facts_by_turn[number]))
+        elif earlier_facts:
+            questions[number] = _Question(tuple(earlier_facts), turn)
+    return questions
 
 
 def _message_variables(turn: Turn) -> JsonObject:

@@ -19,13 +19,14 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import object_schema
+from gradegate.assertions.judge.form import Form, Object, object_schema
 from gradegate.security.redaction import excerpt
 
 _BOOLEAN = {"type": "boolean"}
 _NUMBER = {"type": "number"}
-_STEPS = [step / 20 for step in range(21)]  # servers keep to an enum of numbers, not to a range
+_ON_SCALE = {**_NUMBER, "minimum": 0, "maximum": 1}
+# Scores that do not contradict their `pass`. Servers keep to an enum of numbers, not to a range.
+_STEPS = [step / 20 for step in range(21)]
 _ABOVE_0 = {**_NUMBER, "enum": _STEPS[1:]}
 _BELOW_1 = {**_NUMBER, "enum": _STEPS[:-1]}
 _POINTS = {"anyOf": [_ABOVE_0, {"type": "integer", "minimum": 1}]}
@@ -35,15 +36,17 @@ def _schema(passed: Object, score: Object) -> Object:
     return object_schema(reason={"type": "string"}, **{"pass": passed}, score=score)
 
 
-def _without_contradictions(passing: Object, failing: Object) -> list[Object]:
-    return [
+def _consistent_schema(passing: Object, failing: Object) -> Object:
+    """A schema of one kind of score if ``pass`` is true, and of another if it is false."""
+    alternatives = [
         _schema({**_BOOLEAN, "enum": [True]}, passing),
         _schema({**_BOOLEAN, "enum": [False]}, failing),
     ]
+    return {"anyOf": alternatives}
 
 
 SCHEMA = _schema(_BOOLEAN, _NUMBER)
-_SCHEMA_WITH_SCALE = _schema(_BOOLEAN, {**_NUMBER, "minimum": 0, "maximum": 1})
+_SCHEMA_ON_SCALE = _schema(_BOOLEAN, _ON_SCALE)
 
 
 @assertion("llm-rubric")
@@ -59,54 +62,55 @@ class LlmRubric(ModelEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score as the grader gives it, else 1 or 0; not clamped."""
-        rubric = (
-            self.value
-            if isinstance(self.value, str)
-            else json.dumps(self.value, ensure_ascii=False)
-        )
-        schema = _SCHEMA_WITH_SCALE if self._has_scale else SCHEMA
+        rubric = self.value
+        if not isinstance(rubric, str):
+            rubric = json.dumps(rubric, ensure_ascii=False)
+
         is_our_prompt = not judge.rubric.steps
+        schema = _SCHEMA_ON_SCALE if self._has_scale else SCHEMA
         if is_our_prompt:
-            possible = (_ABOVE_0, _BELOW_1) if self._has_scale else (_POINTS, _NUMBER)
-            schema = {**schema, "anyOf": _without_contradictions(*possible)}
+            scores = (_ABOVE_0, _BELOW_1) if self._has_scale else (_POINTS, _NUMBER)
+            schema = {**schema, **_consistent_schema(*scores)}
         read = partial(self.read, is_our_prompt=is_our_prompt)
-        return judge.ask(
-            "llm-rubric",
-            Form(schema, read),
-            output=transcript.output,
-            rubric=rubric,
-        )
+        return judge.ask("llm-rubric", Form(schema, read), output=transcript.output, rubric=rubric)
 
     def read(self, item: Object, is_our_prompt: bool = True) -> Verdict:
-        """What ``{"reason", "pass", "score"}`` says. Raises Unreadable.
+        """Read ``{"reason", "pass", "score"}``. Raises Unreadable.
 
-        A prompt of the user's may ask for points and a pass that contradict each other.
+        A prompt of the user may ask for points and a pass that contradict each other.
         """
-        score = form.parse_number(item.get("score"))
         reason = form.reason_of(item)
-        unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
-        if unread and self.threshold is not None:
-            raise Unreadable(f"`score` is not a number: {unread}")
-        if self._has_scale and score is not None and not 0 <= score <= 1:
-            raise Unreadable(
-                f"`score` is {score:g}, but the threshold {self.threshold:g} declares a scale from 0 to 1"
-            )
-        if "pass" not in item and self.threshold is not None and score is not None:
-            return Verdict(score, None, reason)
+        score = form.parse_number(item.get("score"))
+        unread_score = ""
+        if "score" in item and score is None:
+            unread_score = excerpt(json.dumps(item["score"]), 80)
+
+        # With a threshold the score decides, so it must be readable. Then a score without `pass` is a verdict.
+        if self.threshold is not None:
+            if unread_score:
+                raise Unreadable(f"`score` is not a number: {unread_score}")
+            if self._has_scale and score is not None and not 0 <= score <= 1:
+                raise Unreadable(
+                    f"`score` is {score:g}, but the threshold {self.threshold:g} declares a scale from 0 to 1"
+                )
+            if score is not None and "pass" not in item:
+                return Verdict(score, None, reason)
+
         passed = form.parse_truth(form.required_value(item, "pass"))
         if passed is None:
             raise Unreadable("`pass` is not a boolean")
-        if is_our_prompt and score is not None:
+        if score is None:
+            evidence = {"score as it was given": unread_score} if unread_score else {}
+            return Verdict(float(passed), passed, reason, evidence, unread=unread_score)
+
+        if is_our_prompt:
             if passed and score <= 0:
                 raise Unreadable(
                     f"`pass` is true and `score` is {score:g}: they contradict each other"
                 )
             if not passed and self._has_scale and score == 1:
                 raise Unreadable("`pass` is false and `score` is 1: they contradict each other")
-        evidence = {"score as it was given": unread} if unread else {}
-        return Verdict(
-            float(passed) if score is None else score, passed, reason, evidence, unread=unread
-        )
+        return Verdict(score, passed, reason)
 
     @property
     def _has_scale(self) -> bool:

@@ -71,11 +71,14 @@ class _Reader:
         return len(text)
 
     def _start(self, name: str, attributes: Any) -> None:
-        name = name.rpartition(" ")[2]  # without the namespace
-        number = self._counts[-1].get(name, 0)
-        self._counts[-1][name] = number + 1
+        """Enter an element. The paths that lead to it are no longer missing."""
         if len(self._open_elements) >= DEEPEST:
             raise NoVerdict(f"the XML of the answer is nested deeper than {DEEPEST:,} levels")
+        name = name.rpartition(" ")[2]  # without the namespace
+        siblings = self._counts[-1]
+        number = siblings.get(name, 0)
+        siblings[name] = number + 1
+
         self._open_elements.append(name)
         self._counts.append({})
         self.missing = {path for path in self.missing if not self._is_at(path, number)}

@@ -24,19 +24,22 @@ from gradegate.core.field_types import to_list
 
 ORDERS = (1, 2, 3, 4)
 _SMALL = 1e-7  # the precision of an order without common n-grams
+# The patterns of the Penn Treebank
 _QUOTE = re.compile(r"``|''|\"")
-_SEPARATIONS = (  # where the Penn Treebank separates tokens
+_SEPARATIONS = (  # signs that are tokens of their own
     (re.compile(r"\.{3}"), " ... "),
     (re.compile(r"[:,](?!\d)"), r" \g<0> "),
     (re.compile(r"[;@#$%&?!\[\](){}<>]"), r" \g<0> "),
     (re.compile(r"--"), " -- "),
 )
+# The full stop at the end of a text, but not of `U.S.`: `end.`, `end.")`
 _LAST_DOT = re.compile(r"([^.])(?<!\b[A-Za-z]\.[A-Za-z])(\.)([\])}>'\s]{0,50})$")
-_ENDINGS = (
+_ENDINGS = (  # `dogs' `, `it's `, `we'll `
     (re.compile(r"([^'])' "), r"\1 ' "),
     (re.compile(r"'([smd]) ", re.IGNORECASE), r" '\1 "),
     (re.compile(r"('ll|'re|'ve|n't) ", re.IGNORECASE), r" \1 "),
 )
+# `cannot`, `gonna`, `'tis`: each is two tokens
 _JOINED_WORDS = re.compile(
     r"(?<!\w)(?:(can)(not)|(d)('ye)|(gim)(me)|(gon)(na)|(got)(ta)|(lem)(me)|(more)('n)|(wan)(na)(?= )|('t)(is)|('t)(was))(?!\w)",
     re.IGNORECASE,

@@ -17,14 +17,13 @@ from gradegate.assertions.grading.evaluator import (
     verdicts_for_best,
 )
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, object_schema
 from gradegate.assertions.judge.last_line import WordLine
-from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
 from gradegate.structs import replace
 
-LABELS = ("answer", "output", "index", "choice")
+LABELS = ("answer", "output", "index", "choice")  # of the last line
 
 
 @assertion("select-best")
@@ -41,16 +40,20 @@ class SelectBest(ModelEvaluator):
     ) -> Sequence[Verdict]:
         """Ask in several orders, because judges favor positions. Raises NoVerdict unless one output wins in all of them."""
         outputs = [transcript.output for transcript in transcripts]
-        orders = _orders(len(outputs))
+        count = len(outputs)
+        orders = _orders(count)
         for attempt in range(judge.grader_retries + 1):
             choices = self._ask_in_orders(outputs, orders, replace(judge, ask_number=attempt))
             winners = [order[choice.verdict] for order, choice in zip(orders, choices, strict=True)]
-            if len(set(winners)) == 1:
-                best = winners[0]
-                reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {format_count(len(orders), 'order')}"
-                if choices[0].reason:
-                    reason += f": {choices[0].reason}"
-                return verdicts_for_best(len(outputs), best, reason, {"chosen": best})
+            if len(set(winners)) > 1:
+                continue
+
+            best = winners[0]
+            times = format_count(len(orders), "order")
+            reason = f"output {best} of {count}, counted from 0, was chosen in {times}"
+            if choices[0].reason:
+                reason += f": {choices[0].reason}"
+            return verdicts_for_best(count, best, reason, {"chosen": best})
 
         numbers = ", ".join(str(winner) for winner in winners)
         raise NoVerdict(
@@ -69,21 +72,22 @@ class SelectBest(ModelEvaluator):
 
 
 def _orders(count: int) -> Sequence[Sequence[int]]:
-    """The orders in which outputs are shown. Each output is once in each place."""
+    """The orders in which outputs are shown, as their numbers from 0. Each output is once in each place."""
     return [[*range(start, count), *range(start)] for start in range(count)]
 
 
 def index_form(count: int) -> Form[Judgement[int]]:
-    """The form of the index of one of ``count`` outputs, from 0."""
+    """The form of the index of one of ``count`` outputs, from 0: ``{"reason", "index"}``, or a last line."""
+    indexes = range(count)
 
     def read(item: Object) -> Judgement[int]:
         value = form.required_value(item, "index")
         index = form.parse_number(value)
-        is_number_text = isinstance(value, str) and not value.strip().isdigit()
-        if index is None or index not in range(count) or is_number_text:
+        has_other_signs = isinstance(value, str) and not value.strip().isdigit()
+        if index is None or index not in indexes or has_other_signs:
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
         return Judgement(int(index), form.reason_of(item))
 
-    schema = object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))})
-    indexes = tuple(str(index) for index in range(count))
-    return Form(schema, read, WordLine("index", LABELS, indexes))
+    index_schema = {"type": "integer", "enum": [*indexes]}
+    last_line = WordLine("index", LABELS, tuple(map(str, indexes)))
+    return Form(object_schema(reason=TEXT, index=index_schema), read, last_line)

@@ -59,11 +59,12 @@ class Similar(Evaluator):
             if self._is_near(comparison.measured, limit):
                 chosen = comparison
                 break
+        is_near = self._is_near(chosen.measured, limit)
+        verdict = self._verdict(chosen, is_near, len(values))
 
-        # A measure that is equal to the limit is both near and far.
+        # Under `not-` a measure that is equal to the limit passes as well: it is both near and far.
         is_far = self._is_near(limit, nearest.measured)
         reverse = self._verdict(nearest, not is_far, len(values))
-        verdict = self._verdict(chosen, self._is_near(chosen.measured, limit), len(values))
         return replace(verdict, reverse=reverse)
 
     def _compare(self, output: str, texts: Sequence[str], judge: Judge) -> list[_Comparison]:

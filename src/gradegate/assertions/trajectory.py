@@ -98,9 +98,13 @@ _Used = Annotated[
 
 def _verdict(passed: bool, reason: str, called_steps: Sequence[Step]) -> Verdict:
     """A verdict with the steps that the answer took."""
-    names = ", ".join(str(step) for step in called_steps) or "none"
-    evidence = [{"step": str(step), "arguments": step.arguments} for step in called_steps]
-    return pass_or_fail(passed, f"{reason}; called: {names}", steps=evidence)
+    names = []
+    evidence = []
+    for step in called_steps:
+        names.append(str(step))
+        evidence.append({"step": str(step), "arguments": step.arguments})
+    called = ", ".join(names) or "none"
+    return pass_or_fail(passed, f"{reason}; called: {called}", steps=evidence)
 
 
 @assertion("trajectory:tool-used")
@@ -219,9 +223,7 @@ class _Arguments(_Tool):
             expected = self._without_ignored(expected)
         if isinstance(actual, Mapping):
             actual = self._without_defaults(self._without_ignored(actual))
-        if self.mode == "exact":
-            return _is_same(actual, expected)
-        return _contains(actual, expected)
+        return _fits(actual, expected, is_exact=self.mode == "exact")
 
     def _without_ignored(self, arguments: JsonObject) -> JsonObject:
         patterns = [entry for entry in self.ignore if "*" in entry or "?" in entry]
@@ -237,34 +239,33 @@ class _Arguments(_Tool):
     def _without_defaults(self, arguments: JsonObject) -> JsonObject:
         remaining = {}
         for key, value in arguments.items():
-            has_default = key in self.defaults and _is_same(value, self.defaults[key])
+            has_default = key in self.defaults and _fits(value, self.defaults[key])
             if not has_default:
                 remaining[key] = value
         return remaining
 
 
-def _is_same(actual: Any, expected: Any) -> bool:
-    """Whether two values are equal as JSON, where true is not 1."""
-    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
-        if actual.keys() != expected.keys():
-            return False
-        return all(_is_same(actual[key], expected[key]) for key in expected)
-    if isinstance(actual, list) and isinstance(expected, list):
-        return len(actual) == len(expected) and all(map(_is_same, actual, expected))
-    return isinstance(actual, bool) == isinstance(expected, bool) and bool(actual == expected)
+def _fits(actual: Any, expected: Any, *, is_exact: bool = True) -> bool:
+    """Whether two values are equal as JSON, where true is not 1. If not ``is_exact``, objects may have more members.
 
-
-def _contains(actual: Any, expected: Any) -> bool:
-    """Whether a value has every expected member, at any depth. Lists must have the expected length."""
+    Lists must have the expected length.
+    """
     if isinstance(expected, Mapping):
-        if not isinstance(actual, Mapping):
+        if not isinstance(actual, Mapping) or (is_exact and len(actual) > len(expected)):
             return False
-        return all(key in actual and _contains(actual[key], expected[key]) for key in expected)
+        for key, value in expected.items():
+            if key not in actual or not _fits(actual[key], value, is_exact=is_exact):
+                return False
+        return True
+
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             return False
-        return all(map(_contains, actual, expected))
-    return _is_same(actual, expected)
+        for actual_item, item in zip(actual, expected, strict=True):
+            if not _fits(actual_item, item, is_exact=is_exact):
+                return False
+        return True
+    return isinstance(actual, bool) == isinstance(expected, bool) and bool(actual == expected)
 
 
 @assertion("trajectory:tool-args-match")

@@ -9,7 +9,7 @@ https://deepeval.com/docs/metrics-turn-faithfulness, ``deepeval/metrics/turn_fai
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge.verdict_forms import Judgement
@@ -43,8 +43,6 @@ from gradegate.core.numbers import exact_mean
 from gradegate.structs import JsonObject
 
 _WORDS = re.compile(r"\w+")
-# ``("truths", group of documents)`` or ``("claims", ClaimSource)``
-_Question = tuple[str, Any]
 
 
 class _JudgedWindow(NamedTuple):
@@ -123,17 +121,16 @@ class TurnFaithfulness(FaithfulnessMetric):
                 "no answer of the conversation has a `retrieval_context`, so there is nothing to check it against"
             )
 
-        # Ask for the truths and the claims of all windows at once.
-        questions: list[_Question] = []
+        # Ask for the truths and the claims of all windows at once. A window has several groups of documents.
+        questions: list[tuple[str, ...] | ClaimSource] = []
         for window in windows:
-            questions += self._truth_questions(window)
-            questions.append(("claims", window.source))
+            questions += self.group_documents(window.documents)
+            questions.append(window.source)
 
-        def ask(question: _Question) -> tuple[str, ...]:
-            step, source = question
-            if step == "truths":
-                return self.ask_truths(judge, source)
-            return self.ask_claims(judge, source)
+        def ask(question: tuple[str, ...] | ClaimSource) -> tuple[str, ...]:
+            if isinstance(question, ClaimSource):
+                return self.ask_claims(judge, question)
+            return self.ask_truths(judge, question)
 
         replies = ask_distinct(judge, questions, ask)
 
@@ -141,10 +138,9 @@ class TurnFaithfulness(FaithfulnessMetric):
         comparisons = []
         for window in windows:
             truths: list[str] = []
-            for question in self._truth_questions(window):
-                truths += replies[question]
-            claims = replies["claims", window.source]
-            comparisons.append((claims, tuple(truths)))
+            for documents in self.group_documents(window.documents):
+                truths += replies[documents]
+            comparisons.append((replies[window.source], tuple(truths)))
         judged_claims = ask_distinct(
             judge, comparisons, lambda comparison: self.ask_verdicts(judge, *comparison)
         )
@@ -156,6 +152,7 @@ class TurnFaithfulness(FaithfulnessMetric):
         return self._make_measurement(results, self._make_notes(transcript, windows))
 
     def _make_window(self, window: Window) -> _JudgedWindow:
+        """Find the judged turns of a window, and what the grader sees of the window."""
         turns = window_turns(window)
         judged_turns = window[-1] if self.overlap == "last" else turns
         first = judged_turns[0].number
@@ -181,10 +178,8 @@ class TurnFaithfulness(FaithfulnessMetric):
         return _JudgedWindow(tuple(dict.fromkeys(documents)), judged_turns, source)
 
     def _uses_documents(self, turn: Turn) -> bool:
+        """Whether the documents of a turn count. Those on a message of the user count only with ``overlap: last``."""
         return turn.role == "assistant" or self.overlap == "last"
-
-    def _truth_questions(self, window: _JudgedWindow) -> list[_Question]:
-        return [("truths", group) for group in self.group_documents(window.documents)]
 
     def _make_measurement(
         self, results: Sequence[_WindowResult], notes: tuple[str, ...]
@@ -220,14 +215,15 @@ class TurnFaithfulness(FaithfulnessMetric):
             f"{perfect_count} of {len(results)} {unit} hold in full",
             tuple(findings),
             notes,
-            {"contradicted": contradicted, "ambiguous": ambiguous, "windows": windows},
-            tuple(steps),
-            tuple(failed_turns),
+            evidence={"contradicted": contradicted, "ambiguous": ambiguous, "windows": windows},
+            steps=tuple(steps),
+            turns=tuple(failed_turns),
         )
 
     def _make_notes(
         self, transcript: Transcript, windows: Sequence[_JudgedWindow]
     ) -> tuple[str, ...]:
+        """Sentences about turns that were judged without documents, or not at all."""
         notes = [self._note_on_user_documents(transcript.turns)]
         spans = ", ".join(window.span for window in windows if not window.documents)
         if spans:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.plain_files import regular
+from gradegate.files.plain_files import open_plain_file
 from gradegate.security.environment import Environment, describe_event
 from gradegate.structs import FrozenStruct
 
@@ -151,7 +151,7 @@ def _packed_refs(common: Path) -> list[str]:
 
 def _read_text(path: Path, most: int = MOST_NAME) -> str:
     """A small regular file, never one that would block or not end. Raises OSError and ValueError."""
-    with regular(path, most, links=True) as file:
+    with open_plain_file(path, most, follows_links=True) as file:
         return file.read(most).decode()
 
 

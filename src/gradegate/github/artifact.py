@@ -85,41 +85,44 @@ def job_name(environ: NamedTexts, comment_key: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"gradegate-{digest}"
 
 
-class _NothingError(GitHubError):
-    """There is nothing that later runs would lose if this one began from nothing."""
+class _NoUsableArtifactError(GitHubError):
+    """Earlier runs left no artifact that can be used, so an artifact of this run replaces nothing."""
 
 
 @contextmanager
 def with_fetched_baseline(step: Step) -> Iterator[Step]:
-    """The step with the files that ``baseline`` looks for, or with the reason why there are none. The block's end removes them.
+    """Fetch the files that ``baseline`` looks for. They exist until the block ends.
 
-    If the reason may pass, this run leaves no files either: they would replace all that earlier runs have left.
+    Yields the step with their folder, or with the reason why there are none. The step also gets a place for the files of
+    this run, unless GitHub could not be asked: then they would replace all that earlier runs have left.
     """
     run = step.settings.run
     if not run.seeks_baseline:
         yield step
         return
+
     temporary = step.environ.get("RUNNER_TEMP") or None
     with TemporaryDirectory(prefix="gradegate-", dir=temporary) as folder:
-        why = ""
-        may_pass = False
+        problem = ""
+        may_leave_files = True
         try:
             artifacts = ArtifactSource.from_step(step)
             packed, origin = retry_requests(step.github, artifacts.fetch_newest)
             unpack(packed, Path(folder))
             step.tell(harmless(f"Found the files of {origin}."))
-        except _NothingError as e:
-            why = str(e)
+        except _NoUsableArtifactError as e:
+            problem = str(e)
         except (GitHubError, ValidationError, LookupError, TypeError) as e:
-            may_pass = True
+            may_leave_files = False
             unreadable = "the reply of GitHub about the runs of the default branch cannot be read"
-            why = str(e) if isinstance(e, GitHubError) else unreadable
+            problem = str(e) if isinstance(e, GitHubError) else unreadable
             if step.event.is_default_branch:
-                why += "; so this run keeps nothing for later runs"
-        if temporary and not may_pass:
+                problem += "; so this run keeps nothing for later runs"
+
+        if temporary and may_leave_files:
             run = replace(run, baseline_output=Path(temporary, artifact_names(step).gate))
-        if why:
-            why = f"there is nothing for `baseline: {run.baseline}`: {why}"
+        if problem:
+            why = f"there is nothing for `baseline: {run.baseline}`: {problem}"
             run = replace(run, why_no_baseline=why)
         else:
             run = replace(run, fetched_baseline=Path(folder))
@@ -187,7 +190,7 @@ class ArtifactSource(FrozenStruct):
         if fallback:
             return self._download(*fallback), fallback[1]
         nothing = f"no run of {self.branch} has left the artifact {self.names.gate} yet"
-        raise _NothingError("; ".join(objections) or nothing)
+        raise _NoUsableArtifactError("; ".join(objections) or nothing)
 
     def _list_runs(self) -> list[_Run]:
         """Other runs of the workflow for the default branch, newest first."""
@@ -237,9 +240,11 @@ class ArtifactSource(FrozenStruct):
 
     def _download(self, artifact: _Artifact, origin: str) -> bytes:
         if artifact.expired:
-            raise _NothingError(f"what {origin} left has expired")
+            raise _NoUsableArtifactError(f"what {origin} left has expired")
         if artifact.size_in_bytes > MOST_PACKED:
-            raise _NothingError(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
+            raise _NoUsableArtifactError(
+                f"what {origin} left has more than {MOST_PACKED // MIB} MiB"
+            )
         answer = self.github.send("GET", f"{self.address}/actions/artifacts/{artifact.id}/zip")
         url = answer.headers.get("location", "")
         scheme = self.address.partition(":")[0]  # https, as the API is
@@ -277,4 +282,6 @@ def unpack(packed: bytes, folder: Path) -> None:
         why = e.strerror or e
         raise GitHubError(f"the artifact of the default branch cannot be written: {why}") from e
     except (BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as e:
-        raise _NothingError(f"the artifact of the default branch cannot be unpacked: {e}") from e
+        raise _NoUsableArtifactError(
+            f"the artifact of the default branch cannot be unpacked: {e}"
+        ) from e

@@ -22,7 +22,7 @@ from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.documents import encodable
 from gradegate.files.git import Vouched, folders_of, head_of, path_steps, repository_of
 from gradegate.files.paths import runs_code
-from gradegate.files.workspace import searched
+from gradegate.files.patterns import folder_of_pattern
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
@@ -183,15 +183,16 @@ class ChangeFilter:
     def _check_dependencies(self, prepared: Preparation) -> None:
         """Raise UnknownDependencyError if the run depends on more than the files that it reads."""
         settings = self.context.settings
-        applications = filter(_is_application, prepared.plan.models)
         if settings.answers:
             why = "recorded answers are graded"
         elif settings.allow_exec:
             why = "code of the repository runs"
-        elif model := next(applications, None):
-            why = f"{one_line(model.name, 80)} is an application with files that are not known"
         else:
-            return
+            applications = [model for model in prepared.plan.models if _is_application(model)]
+            if not applications:
+                return
+            name = one_line(applications[0].name, 80)
+            why = f"{name} is an application with files that are not known"
         raise UnknownDependencyError(f"{why}; name its files in the input `paths`")
 
     def _check_patterns(self) -> None:
@@ -258,27 +259,24 @@ class ChangeFilter:
     def _relevant_paths(
         self, changed: ChangedFiles, read: frozenset[str], prepared: Preparation
     ) -> Iterator[str]:
-        """The changed paths that the run depends on."""
+        """Yield the changed paths that the run depends on. ``read`` are all paths that the plan was read from."""
         patterns = [_STEERING, *map(compile_path_pattern, self.paths)]
-        folders = self._searched_folders(prepared)
-        cwd = self.context.cwd.resolve()
-        defaults = {self._below(cwd / name) for name in DEFAULT_CONFIGS}
-
+        places = self._searched_places(prepared)
         for path in changed.paths:
             if path in read or any(pattern.fullmatch(path) for pattern in patterns):
                 yield path
-            elif path in changed.gone:
-                # The base may have read it as its config, or by a pattern of its config.
-                is_searched = any(_is_in_folder(path, folder) for folder in folders)
-                if path in defaults or is_searched:
-                    yield path
+            elif path in changed.gone and any(_is_in_folder(path, place) for place in places):
+                yield path  # the base may have read it
 
-    def _searched_folders(self, prepared: Preparation) -> list[str]:
-        """The folders from the root in which patterns of the configs and of the command line look for files."""
-        cwd = self.context.cwd
-        folders = [*prepared.inputs.searched]
-        folders += (searched(cwd / config) for config in self.context.settings.configs)
-        return [self._below(folder) for folder in folders]
+    def _searched_places(self, prepared: Preparation) -> list[str]:
+        """The paths from the root at which configs may be, and the folders in which their patterns look for files."""
+        cwd = self.context.cwd.resolve()
+        places = [cwd / name for name in DEFAULT_CONFIGS]
+        places += prepared.inputs.searched
+        places += (
+            folder_of_pattern(self.context.cwd / config) for config in self.context.settings.configs
+        )
+        return [self._below(place) for place in places]
 
     def _below(self, place: Path) -> str:
         """The path of a place from the root, whether the place exists or not."""

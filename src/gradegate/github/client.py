@@ -1,4 +1,7 @@
-"""The REST client for GitHub: who we are, which requests are worth repeating, and what a refusal means."""
+"""The REST client for GitHub: sends requests, repeats those that may succeed later, and explains refusals.
+
+A request raises ``RetryableError`` if repeating it may help; ``retry_requests`` repeats it. Any other failure is a ``GitHubError``.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +45,10 @@ class GitHubError(GradegateError):
 
 
 class RetryableError(GradegateError):
-    """Repeating a request may help: after ``exact`` seconds if GitHub named them, or after ``base``, doubled each time."""
+    """Repeating a request may help: after ``exact`` seconds if GitHub names them, else after ``base`` seconds.
+
+    ``base`` is doubled after each attempt.
+    """
 
     def __init__(self, reason: str, base: float = 1.0, exact: float | None = None) -> None:
         super().__init__(reason)
@@ -101,7 +107,11 @@ class GitHub:
     def list_items(
         self, url: str, subject: str, kind: str, explain: Callable[[Response], str]
     ) -> Iterator[Any]:
-        """Yield the items of a list. Raises RetryableError, and GitHubError for the reason that ``explain`` gives."""
+        """Yield the items of a list, page by page. Raises RetryableError and GitHubError.
+
+        In errors, ``subject`` names the list and ``kind`` what an answer must be, such as "a list of comments". ``explain`` says
+        why GitHub refused a page.
+        """
         for page in range(1, MOST_PAGES + 1):
             answer = self.send("GET", f"{url}?per_page={PER_PAGE}&page={page}")
             if answer.status != 200:
@@ -110,7 +120,8 @@ class GitHub:
             if not isinstance(items, list):
                 raise GitHubError(f"{answer.host} answered something that is not {kind}")
             yield from items
-            if 'rel="next"' not in answer.headers.get("link", "") and len(items) < PER_PAGE:
+            has_next_page = 'rel="next"' in answer.headers.get("link", "")
+            if not has_next_page and len(items) < PER_PAGE:
                 return
         raise GitHubError(f"{subject} has more than {MOST_PAGES} pages")
 
@@ -148,7 +159,7 @@ def _is_rate_limited(answer: Response) -> bool:
 
 
 def _seconds_to_wait(answer: Response) -> float | None:
-    """What GitHub asks for, in its own order: ``retry-after``, or the reset of a spent limit. None if it names no time."""
+    """How long GitHub asks to wait: its ``retry-after``, or until a used-up limit is renewed. None if it names no time."""
     with suppress(ValueError, KeyError):
         headers = answer.headers
         if "retry-after" in headers:
@@ -158,25 +169,32 @@ def _seconds_to_wait(answer: Response) -> float | None:
     return None
 
 
-def token_owner(github: GitHub, event: Event) -> tuple[str, str]:
-    """The login of the token and its type, "User" or "Bot". Raises GitHubError.
-
-    GET /user knows the token of a person, GraphQL that of an app (GITHUB_TOKEN is one).
-    """
-    try:
-        if not github.token.startswith(INSTALLATION):
-            answer = github.send("GET", f"{github.api}/user")
-            if answer.status == 200:
-                user = parse_json(answer)
-                return str(user["login"]), str(user["type"])
+def token_owner(github: GitHub, event: Event) -> User:
+    """The account that the token belongs to. Raises GitHubError."""
+    # GET /user knows the token of a person, GraphQL that of an app (GITHUB_TOKEN is one).
+    read_owner = _read_person
+    is_person = not github.token.startswith(INSTALLATION)
+    if is_person:
+        answer = github.send("GET", f"{github.api}/user")
+    if not is_person or answer.status != 200:
         answer = github.send("POST", github.graphql, {"query": "{viewer{login}}"})
-        login = str(parse_json(answer)["data"]["viewer"]["login"])
+        read_owner = _read_app
+    try:
+        return read_owner(parse_json(answer))
     except (KeyError, TypeError):
         if answer.status == 401:
             raise GitHubError(explain_refusal(answer, event)) from None
         what = f"{answer.host} does not say whose token this is ({status_text(answer)})"
         raise GitHubError(what) from None
-    return login.removesuffix("[bot]") + "[bot]", "Bot"
+
+
+def _read_person(content: Any) -> User:
+    return User(login=str(content["login"]), type=str(content["type"]))
+
+
+def _read_app(content: Any) -> User:
+    login = str(content["data"]["viewer"]["login"])
+    return User(login=f"{login.removesuffix('[bot]')}[bot]", type="Bot")
 
 
 def explain_refusal(answer: Response, event: Event) -> str:

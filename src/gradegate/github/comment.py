@@ -185,7 +185,8 @@ class CommentThread(FrozenStruct):
         return self._overwrite(comments, text, is_contested=True)
 
     def _add(self, text: str) -> _Comment:
-        return self._parse(self.github.send("POST", self._list_url, {"body": text}), 201)
+        answer = self.github.send("POST", self._list_url, {"body": text})
+        return self._parse(answer, expected_status=201)
 
     def _overwrite(
         self, comments: list[_Comment], text: str, is_contested: bool
@@ -201,9 +202,7 @@ class CommentThread(FrozenStruct):
         for _ in range(ROUNDS):
             current = self._parse(self.github.send("GET", self._url(first)))
             stamp = self._stamp_of(current)
-            if stamp is None or (
-                self.stamp.is_of_other_step(stamp) and not stamp.is_older_than(self.stamp)
-            ):
+            if stamp is None or self._is_of_other_job(stamp):
                 # Another job was faster. It keeps the comment, and we take one of our own.
                 return Posted(self._add(text).html_url) if self.create else None
             if self.stamp.is_older_than(stamp):
@@ -226,6 +225,10 @@ class CommentThread(FrozenStruct):
                 self.github.pause(SETTLE)
         return posted or Posted(first.html_url)
 
+    def _is_of_other_job(self, stamp: Stamp) -> bool:
+        """Whether a job of the same attempt wrote a comment that is not ours."""
+        return self.stamp.is_of_other_step(stamp) and not stamp.is_older_than(self.stamp)
+
     def _delete(self, comments: list[_Comment]) -> None:
         """Delete what other jobs wrote at the same time. A newer run deletes its comment itself."""
         for comment in comments:
@@ -241,7 +244,7 @@ class CommentThread(FrozenStruct):
             return parse_stamp(text, self.former)
         return stamp
 
-    def _find_ours(self, author: tuple[str, str]) -> list[_Comment]:
+    def _find_ours(self, author: User) -> list[_Comment]:
         """Our comments, oldest first: those under our key, or those that an older run left under the former key."""
         under_key = []
         under_former = []
@@ -263,9 +266,8 @@ class CommentThread(FrozenStruct):
                 under_key.append(comment)
         return sorted(under_key or under_former, key=lambda comment: comment.id)
 
-    def _written_by(self, author: tuple[str, str]) -> Iterator[_Comment]:
-        """The comments of an author. Anybody can write a marker, so the author counts as well."""
-        login, kind = author
+    def _written_by(self, author: User) -> Iterator[_Comment]:
+        """Yield the comments of an author. Anybody can write a marker, so the author counts as well."""
         subject = f"the list of comments of pull request {self.event.number}"
         explain = partial(explain_refusal, event=self.event)
         for item in self.github.list_items(self._list_url, subject, "a list of comments", explain):
@@ -274,15 +276,17 @@ class CommentThread(FrozenStruct):
             except ValidationError:
                 continue  # another comment's oddity must not stop our report
             user = comment.user
-            if user and user.login.lower() == login.lower() and user.type == kind:
+            if user and user.login.lower() == author.login.lower() and user.type == author.type:
                 yield comment
 
-    def _parse(self, answer: Response, status: int = 200) -> _Comment:
-        """The comment in an answer. Raises RetryableError if it was deleted in the meantime."""
-        if answer.status == 404 and status == 200:  # or the token may not write
-            raise RetryableError(explain_refusal(answer, self.event), exact=0.0)
-        if answer.status != status:
-            raise GitHubError(explain_refusal(answer, self.event))
+    def _parse(self, answer: Response, expected_status: int = 200) -> _Comment:
+        """The comment in an answer. Raises RetryableError if it was deleted in the meantime, else GitHubError."""
+        if answer.status != expected_status:
+            refusal = explain_refusal(answer, self.event)
+            # A comment that was listed is gone, or the token may not write. The next attempt finds out which.
+            if answer.status == 404 and expected_status == 200:
+                raise RetryableError(refusal, exact=0.0)
+            raise GitHubError(refusal)
         try:
             return _Comment.model_validate(parse_json(answer))
         except ValidationError as e:

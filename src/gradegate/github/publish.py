@@ -18,7 +18,7 @@ from gradegate.github.links import links_of_run
 from gradegate.reports.delivery.redact import redact_mistakes
 from gradegate.reports.delivery.report import Annotations, Comment, Document, Links, Summary
 from gradegate.reports.format.escape import Escaped, harmless, visible, workflow_command
-from gradegate.reports.format.page import render_bare_page
+from gradegate.reports.format.page import render_mistakes
 from gradegate.reports.view.findings import fingerprint
 from gradegate.results.run_result import Counts, Decision, GateOutcome
 from gradegate.security.event import Event
@@ -144,7 +144,7 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     more = len(mistakes) - len(lines)
     if more:
         lines.append(f"and {more} more; see the log")
-    page = render_bare_page(step_files.MISTAKE, reason, "\n".join(lines), step.links)
+    page = render_mistakes(reason, "\n".join(lines), step.links)
     _append_summary(step, page)
     content = "\n".join(map(str, mistakes)).encode("utf-8", "replace")
     findings = hashlib.sha256(content).hexdigest()[:16]

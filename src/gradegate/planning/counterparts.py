@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, PromptSpec
+from gradegate.errors import Origin
 from gradegate.planning.identity import digest
 from gradegate.planning.plan import Job
 from gradegate.providers.api.options import model_parameters
@@ -74,17 +75,20 @@ def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party,
     spec = target.spec or UNREAD
     config = spec.written or spec.config
     settings = digest([spec.id, sorted(config), model_parameters(config)])
-    target_file = "" if spec.origin.file == suite else spec.origin.file
-    target_party = Party(target.name, target_file, settings.hex())
-
     text = digest([prompt.text, prompt.config])
-    prompt_file = "" if prompt.origin.file == suite else prompt.origin.file
-    prompt_party = Party(prompt.label, prompt_file, text.hex())
-    return target_party, prompt_party
+    return (
+        Party(target.name, _other_file(spec.origin, suite), settings.hex()),
+        Party(prompt.label, _other_file(prompt.origin, suite), text.hex()),
+    )
+
+
+def _other_file(origin: Origin, suite: str) -> str:
+    """The file of a target or prompt; empty if it is the config itself."""
+    return "" if origin.file == suite else origin.file
 
 
 class Entry(NamedTuple):
-    """Identifies an answer within its run: the first four fields name the case, the others who answered."""
+    """Identifies an answer within its run: the first four fields name the case and the repetition, the others who answered."""
 
     suite: str
     description: str
@@ -92,6 +96,11 @@ class Entry(NamedTuple):
     repeat: int
     target: Party
     prompt: Party
+
+    @property
+    def case(self) -> tuple[object, ...]:
+        """Names the case and the repetition."""
+        return self[:4]
 
 
 def entry_of_job(job: Job, repeat: int = 0) -> Entry:
@@ -148,7 +157,7 @@ def pair_with_base(
 
     # The pairs, with notes on what a reader may not expect
     base_suites = {entry.suite for entry in old_entries}
-    left_cases = {old_entries[number][:4] for number in left}
+    left_cases = {old_entries[number].case for number in left}
     answers: dict[AnswerId, T | None] = {}
     notes: list[str] = []
     for number, (answer_id, entry) in enumerate(new_entries.items()):
@@ -169,19 +178,26 @@ def pair_with_base(
 
 
 def _entry_keys(current_name: Callable[[str], str]) -> list[Key[Entry]]:
-    """The keys by which entries of one case correspond, from the strictest to the loosest."""
+    """The keys by which entries of one case correspond, from the strictest to the loosest.
+
+    ``current_name`` gives the new name of a file of the base. It is called only if all stricter keys match nothing.
+    """
     party_keys: tuple[Key[Party], ...] = (
+        # the same label, file and content
         lambda party: party,
-        # Before the label: a label that moves to another text must not get the failures of the old text.
+        # the same content: a label that moves to another text must not get the failures of the old text
         lambda party: party.content or party,
         lambda party: party.label or party,
+        # the same file, perhaps renamed
         lambda party: current_name(party.file) if party.file else party,
+        # any
         lambda _: None,
     )
 
     def entry_key(target_key: Key[Party], prompt_key: Key[Party], entry: Entry) -> Hashable:
-        return entry[:4], target_key(entry.target), prompt_key(entry.prompt)
+        return entry.case, target_key(entry.target), prompt_key(entry.prompt)
 
+    # For each way in which targets correspond, all ways in which prompts do
     keys: list[Key[Entry]] = []
     for target_key, prompt_key in product(party_keys, party_keys):
         keys.append(partial(entry_key, target_key, prompt_key))
@@ -203,7 +219,7 @@ def _why_unpaired(
     """Why an answer has no counterpart; None if its case is plainly new."""
     if entry.suite not in base_suites:
         return f"the base has no answers of the config `{entry.suite}`, {_COUNT_AS_NEW}. If it was renamed, give <--base-checkout>"
-    if entry[:4] in left_cases:
+    if entry.case in left_cases:
         answer = f"{_quote(entry.target)} with {_quote(entry.prompt)}"
         return f"it is not clear which answers of the base {answer} is compared with, {_COUNT_AS_NEW}. Give targets and prompts a `label` that stays"
     if left_cases:

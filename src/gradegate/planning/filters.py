@@ -21,6 +21,9 @@ from gradegate.planning.plan import Plan
 from gradegate.structs import replace
 from gradegate.templating.template import show_value
 
+# An option that chooses tests, and a function that gives the tests that it keeps
+CaseFilter = tuple[str, Callable[[list[Case]], Iterable[Case]]]
+
 
 def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
     """The tests that every filter keeps, and a note on how many are left out. Raises ConfigError if none is kept."""
@@ -50,10 +53,8 @@ def is_partial(settings: Settings) -> bool:
     return settings.rerun is not None or bool(options_leaving_out(settings))
 
 
-def _case_filters(
-    settings: Settings,
-) -> Iterator[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
-    """The options that choose tests, each with a function that keeps tests. The first N are taken last."""
+def _case_filters(settings: Settings) -> Iterator[CaseFilter]:
+    """The filters of the options. The first N tests are taken last."""
     for selector in selectors(settings):
         if selector.key not in ("provider", "first"):
             yield selector.option, partial(_keep_matching, selector.key, selector.matches)
@@ -105,7 +106,7 @@ def select_failed_cases(plan: Plan, rerun: Rerun) -> Plan:
     """
     file = rerun.file.name
     # Which cases failed, and which conversations are they part of?
-    answer_keys = []  # of each job
+    answer_keys = []  # those of each job, in the order of the plan
     failed_cases = set()
     conversations = set()
     for job in plan.jobs:

@@ -1,5 +1,6 @@
 """Groups jobs that belong together, and assigns the groups to shards."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from gradegate.planning.identity import answer_key
@@ -11,15 +12,16 @@ def group_jobs(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
 
     With ``sides``, a job of the base belongs to the job of the head before it.
     """
-    parents = list(range(len(jobs)))  # leads from each job to the first one of its group
+    # A disjoint-set forest: following the parents leads from each job to the first one of its group.
+    parents = list(range(len(jobs)))
 
     def first_of_group(index: int) -> int:
         while parents[index] != index:
-            parents[index] = parents[parents[index]]
+            parents[index] = parents[parents[index]]  # shortens the way for the next time
             index = parents[index]
         return index
 
-    first_with: dict[object, int] = {}
+    first_with: dict[object, int] = {}  # the first job with each reason to belong together
     for index, job in enumerate(jobs):
         reasons: list[object] = []
         if job.ordered_group is not None:
@@ -29,13 +31,13 @@ def group_jobs(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
         if sides:
             reasons.append(("sides", index - job.of_base))
         for reason in reasons:
-            other = first_of_group(first_with.setdefault(reason, index))
-            own = first_of_group(index)
-            parents[max(own, other)] = min(own, other)
+            other_first = first_of_group(first_with.setdefault(reason, index))
+            first = first_of_group(index)
+            parents[max(first, other_first)] = min(first, other_first)
 
-    groups: dict[int, list[int]] = {}
+    groups = defaultdict(list)
     for index in range(len(jobs)):
-        groups.setdefault(first_of_group(index), []).append(index)
+        groups[first_of_group(index)].append(index)
     return list(groups.values())
 
 
@@ -49,11 +51,11 @@ def assign_shards(jobs: Sequence[Job], shards: int) -> dict[int, int]:
     groups.sort(key=lambda group: min(answer_key(jobs[index]) for index in group))
     total = sum(job.repeats for job in jobs)
     assigned = {}  # the shard of each job
-    before = 0  # answers of the groups before this one
+    begin = 0  # the number of the first answer of a group
     for group in groups:
-        answers = sum(jobs[index].repeats for index in group)
+        end = begin + sum(jobs[index].repeats for index in group)
         # The shard in which the middle of the group lies
-        shard = (2 * before + answers) * shards // (2 * total) + 1
+        shard = (begin + end) * shards // (2 * total) + 1
         assigned.update(dict.fromkeys(group, shard))
-        before += answers
+        begin = end
     return assigned

@@ -200,8 +200,10 @@ def _runs_of_gate(job: Job, policy: Policy) -> list[Runs]:
     def selects_case(rule: Rule) -> bool:
         return any(selects(rule, job, assertion) for assertion in assertions)
 
-    written = [rule.runs for rule in policy.rules if selects_case(rule)] or [policy.runs]
-    return [runs for runs in written if runs]
+    candidates = [rule.runs for rule in policy.rules if selects_case(rule)]
+    if not candidates:
+        candidates = [policy.runs]
+    return [runs for runs in candidates if runs]
 
 
 def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mistake]:

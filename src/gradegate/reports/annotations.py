@@ -8,7 +8,7 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Annotations, Links, Report
 from gradegate.reports.format.escape import Log, clip, one_line, workflow_command
-from gradegate.reports.view.findings import Effect, Finding, has_failed_once, sort_findings
+from gradegate.reports.view.findings import Effect, Finding, findings_to_read, has_failed_once
 from gradegate.reports.view.wording import (
     assertion_name,
     assertion_outcomes,
@@ -27,60 +27,13 @@ from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, Struct, replace
 
 _MOST = 10  # annotations of one level in one step; GitHub hides further ones
 _MOST_PATH = 1000  # characters; a longer name is not that of a file
 _MOST_TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
 _MOST_NAMES = 2000  # characters of the names of assertions
 _MOST_MESSAGE = 3000  # characters of a message
-
-
-class _Annotation(Struct):
-    """One annotation. Annotations with the same key become one."""
-
-    level: str
-    origin: Origin
-    title: str
-    message: str
-    key: tuple[object, ...]
-    cases: set[int] = set()  # the numbers of its cases, none for a note
-
-
-class _Level(Struct):
-    """The annotations of one level. Only the first ten are kept, and the number of the others.
-
-    The subject of an annotation is its case, or the note itself.
-    """
-
-    first: dict[tuple[object, ...], _Annotation] = {}  # by key
-    subjects: set[object] = set()  # of the first ten
-    hidden: dict[object, str] = {}  # other subjects, with the noun for each
-
-    def add(self, annotation: _Annotation) -> None:
-        key = annotation.key
-        subjects: set[object] = {*annotation.cases} or {key}
-        if len(self.first) < _MOST:
-            self.first.setdefault(key, annotation)
-        if key in self.first:
-            self.first[key].cases |= annotation.cases
-            self.subjects |= subjects
-        else:
-            noun = "more case" if annotation.cases else "more note"
-            self.hidden |= dict.fromkeys(subjects, noun)
-
-    def render_commands(self, links: Links) -> Iterator[Log]:
-        """Yield a command for each annotation. The last one counts the subjects that are not shown."""
-        nouns = [noun for subject, noun in self.hidden.items() if subject not in self.subjects]
-        for number, annotation in enumerate(self.first.values(), 1):
-            more = []
-            if len(annotation.cases) > 1:
-                answers = format_count(len(annotation.cases) - 1, "more answer")
-                more.append(f"{answers} at this line")
-            if number == len(self.first):
-                more += [format_count(count, noun) for noun, count in Counter(nouns).items()]
-            rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
-            yield _render_command(annotation, rest, links)
 
 
 def render(decision: Decision, links: Links) -> Annotations:
@@ -92,6 +45,54 @@ def render(decision: Decision, links: Links) -> Annotations:
     for level in levels.values():
         lines += level.render_commands(links)
     return Annotations(lines)
+
+
+class _Annotation(FrozenStruct):
+    """One annotation. Annotations of a level with the same key become one."""
+
+    level: str  # ``error``, ``warning`` or ``notice``
+    origin: Origin
+    title: str
+    message: str
+    key: tuple[object, ...]
+    case: int = 0  # the number of its case, 0 for a note
+
+
+class _Level(Struct):
+    """The annotations of one level: the first ten keys, and what else there is.
+
+    The *subject* of an annotation is its case, or its key if it is a note.
+    """
+
+    shown: dict[tuple[object, ...], _Annotation] = {}  # by key
+    subjects: dict[tuple[object, ...], set[object]] = {}  # of those shown, by key
+    hidden: dict[object, str] = {}  # other subjects, with the noun for each
+
+    def add(self, annotation: _Annotation) -> None:
+        key = annotation.key
+        subject = annotation.case or key
+        if key in self.shown or len(self.shown) < _MOST:
+            self.shown.setdefault(key, annotation)
+            self.subjects.setdefault(key, set()).add(subject)
+        else:
+            self.hidden[subject] = "more case" if annotation.case else "more note"
+
+    def render_commands(self, links: Links) -> Iterator[Log]:
+        """Yield a command for each annotation. The last one counts the subjects that are not shown."""
+        # A case may have several annotations, of which one is shown.
+        shown_subjects = set().union(*self.subjects.values())
+        nouns = Counter(
+            noun for subject, noun in self.hidden.items() if subject not in shown_subjects
+        )
+        for number, (key, annotation) in enumerate(self.shown.items(), 1):
+            more = []
+            further_answers = len(self.subjects[key]) - 1
+            if further_answers:
+                more.append(f"{format_count(further_answers, 'more answer')} at this line")
+            if number == len(self.shown):
+                more += [format_count(count, noun) for noun, count in nouns.items()]
+            rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
+            yield _render_command(annotation, rest, links)
 
 
 def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
@@ -112,13 +113,12 @@ def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
         Effect.KNOWN: "notice",
     }
     case = 0
-    for effect, findings in sort_findings(decision).items():
+    for effect, findings in findings_to_read(decision).items():
         for finding in findings:
             for row in (finding.row, *finding.similar):
                 case += 1
                 for annotation in _annotate_row(row, finding, levels.get(effect, "warning")):
-                    annotation.cases = {case}
-                    yield annotation
+                    yield replace(annotation, case=case)
 
     for note in distinct_notes(decision):
         if note.origin and note.origin.file:

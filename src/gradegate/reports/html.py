@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.reports.format.charts import (
-    find_choices,
+    find_filters,
     metric_scores,
     outcome_chart,
     stream_page,
@@ -45,8 +45,7 @@ def render(decision: Decision, links: Links) -> Document:
         configs=[join_nonempty(" – ", run.made.titles.get(file), file) for file in files],
         counted=Counter,
         sections=sections,
-        left=sum(section.left for section in sections),
-        choices=find_choices(run.rows, decision.rules),
+        filters=find_filters(run.rows, decision.rules),
         metrics=metric_scores(run.rows),
         outcome_chart=outcome_chart,
         status_choice=_status_choice,

@@ -9,6 +9,8 @@ an error in a run that is green without it. If the run is not green and no case 
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from junit_xml import TestCase, TestSuite
 
@@ -41,19 +43,55 @@ _MOST_PROPERTIES = 100  # of one name
 _TEXT = 20_000  # characters of one text
 _MESSAGE = 500  # characters of the reasons in a message
 _LEAST_REASON = 40  # characters of one reason in a message
-# What the test case "the run" has, by the outcome of a run that is not green. None: skipped.
+# The outcome of the test case "the run", by that of a run that is not green. PASS: it is skipped.
 _RUN_OUTCOMES = {
     GateOutcome.BLOCKED: FAIL,
     GateOutcome.INCONCLUSIVE: ERROR,
-    GateOutcome.NOT_RUN: None,
+    GateOutcome.NOT_RUN: PASS,
 }
 
-Properties = Sequence[tuple[str, str]]  # name and value
-_SuiteKey = tuple[str, str, str]  # config file, prompt and provider of a test suite
+Property = tuple[str, str]  # name and value
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """Render the XML in parts of one test case each."""
+    return Document(_render_parts(decision, links))
+
+
+def _render_parts(decision: Decision, links: Links) -> Iterator[Xml]:
+    """Yield the test suite of the run if it needs one, then one for each prompt and provider."""
+    is_green = decision.outcome not in _RUN_OUTCOMES
+    answers = [_Answer(finding, is_green) for finding in findings_in_plan_order(decision)]
+
+    # Readers that know only test cases must not take the run for one that passed: it may get a test case of its own.
+    run_cases = []
+    if not is_green and all(answer.outcome is PASS for answer in answers):
+        run_cases = [_RunCase(decision.outcome, one_line(decision.reason, 500))]
+
+    yield Xml('<?xml version="1.0" encoding="UTF-8"?>\n')
+    title = one_line(", ".join(config_titles(decision)), 300) or "gradegate"
+    yield _opening_tag("testsuites", {"name": title, **_totals([*run_cases, *answers])})
+
+    # The format has no properties of the whole run, so the first suite gets them.
+    properties = list(_run_properties(decision.run, decision.changes, links))
+    for run_case in run_cases:
+        xml = _case_xml(run_case.build(), [])
+        yield from _render_suite("gradegate", run_cases, properties, [xml])
+        properties = []
+
+    suites = _group_by_suite(answers)
+    derived = _derived_properties(decision.run)
+    has_several_files = len({suite.file for suite in suites}) > 1
+    for suite, members in suites.items():
+        title = suite.title(has_several_files)
+        cases = _render_cases(title, members)
+        yield from _render_suite(title, members, properties + derived[suite], cases)
+        properties = []
+    yield Xml("</testsuites>\n")
 
 
 class _Answer(FrozenStruct):
-    """An answer with the outcome that JUnit shows."""
+    """An answer with the outcome that a reader of JUnit is shown."""
 
     finding: Finding
     is_green: bool  # of the run
@@ -62,6 +100,12 @@ class _Answer(FrozenStruct):
     def row(self) -> Row:
         """The row of the answer."""
         return self.finding.row
+
+    @property
+    def seconds(self) -> float:
+        """How long the answer took, 0 if it was not measured."""
+        seconds = self.row.usage.seconds
+        return seconds if 0 <= seconds < 1e9 else 0.0
 
     @property
     def outcome(self) -> Outcome:
@@ -86,69 +130,82 @@ class _Answer(FrozenStruct):
         return "nothing was asserted" if is_unchecked(self.row) else ""
 
 
-def render(decision: Decision, links: Links) -> Document:
-    """Render the XML in parts of one test case each."""
-    return Document(_render_parts(decision, links))
+class _RunCase(FrozenStruct):
+    """The test case "the run", for a run that is not green although no answer says why."""
+
+    result: GateOutcome  # one of ``_RUN_OUTCOMES``
+    reason: str
+    seconds: float = 0.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome that JUnit shows."""
+        return _RUN_OUTCOMES[self.result]
+
+    @property
+    def skipped(self) -> str:
+        """Why nothing was run. Empty for any other run."""
+        return self.reason if self.outcome is PASS else ""
+
+    def build(self) -> TestCase:
+        """The test case of the format."""
+        case = TestCase("the run", "gradegate")
+        add_info = {
+            FAIL: case.add_failure_info,
+            ERROR: case.add_error_info,
+            PASS: case.add_skipped_info,
+        }
+        add_info[self.outcome](self.reason)
+        return case
 
 
-def _render_parts(decision: Decision, links: Links) -> Iterator[Xml]:
-    is_green = decision.outcome not in _RUN_OUTCOMES
-    answers = [_Answer(finding, is_green) for finding in findings_in_plan_order(decision)]
-
-    # Readers that know only test cases must not take the run for one that passed: it may get a test case of its own.
-    run_outcomes = []
-    if not is_green and all(answer.outcome is PASS for answer in answers):
-        run_outcomes = [_RUN_OUTCOMES[decision.outcome]]
-
-    yield Xml('<?xml version="1.0" encoding="UTF-8"?>\n')
-    title = one_line(", ".join(config_titles(decision)), 300) or "gradegate"
-    yield _opening_tag("testsuites", {"name": title, **_totals(answers, run_outcomes)})
-
-    # The format has no properties of the whole run, so the first suite gets them.
-    properties = list(_run_properties(decision.run, decision.changes, links))
-    for outcome in run_outcomes:
-        totals = _totals([], run_outcomes) | {"skipped": str(int(outcome is None))}
-        case = _case_xml(_run_case(outcome, one_line(decision.reason, 500)), [])
-        yield from _render_suite("gradegate", totals, properties, [case])
-        properties = []
-
-    suites = _group_by_suite(answers)
-    derived = _derived_properties(decision.run)
-    has_several_files = len({file for file, _, _ in suites}) > 1
-    for key, members in suites.items():
-        file, prompt, provider = (one_line(text, 120) for text in key)
-        suite = file if has_several_files else ""
-        title = join_nonempty(" | ", suite, prompt or "prompt", provider or "provider")
-        totals = _totals(members) | {"skipped": str(sum(bool(case.skipped) for case in members))}
-        cases = _render_cases(title, members)
-        yield from _render_suite(title, totals, properties + derived[key], cases)
-        properties = []
-    yield Xml("</testsuites>\n")
+_Case = _Answer | _RunCase
 
 
-def _group_by_suite(answers: Iterable[_Answer]) -> dict[_SuiteKey, list[_Answer]]:
+class _Suite(NamedTuple):
+    """What the answers of a test suite have in common."""
+
+    file: str  # the config
+    prompt: str
+    provider: str
+
+    def title(self, has_several_files: bool) -> str:
+        """``evals/a.yaml | Answer briefly | openai:chat:gpt-5``, without the file if there is only one."""
+        file, prompt, provider = (one_line(text, 120) for text in self)
+        return join_nonempty(
+            " | ",
+            file if has_several_files else "",
+            prompt or "prompt",
+            provider or "provider",
+        )
+
+
+def _group_by_suite(answers: Iterable[_Answer]) -> dict[_Suite, list[_Answer]]:
     """The answers of each test suite, in plan order."""
     suites = defaultdict(list)
     for answer in answers:
         row = answer.row
-        suites[row.suite, row.prompt_label, row.provider].append(answer)
+        suites[_Suite(row.suite, row.prompt_label, row.provider)].append(answer)
     return suites
 
 
-def _derived_properties(run: RunResult) -> defaultdict[_SuiteKey, list[tuple[str, str]]]:
+def _derived_properties(run: RunResult) -> defaultdict[_Suite, list[Property]]:
     """Names and values of the derived metrics of each test suite."""
     properties = defaultdict(list)
     for metric in run.derived:
         name = f"derived {one_line(metric.name, 100)}"
-        key = (metric.suite, metric.prompt_label, metric.provider)
-        properties[key].append((name, metric_value(metric)))
+        suite = _Suite(metric.suite, metric.prompt_label, metric.provider)
+        properties[suite].append((name, metric_value(metric)))
     return properties
 
 
 def _render_suite(
-    title: str, totals: dict[str, str], properties: Properties, cases: Iterable[Xml]
+    title: str, members: Sequence[_Case], properties: Sequence[Property], cases: Iterable[Xml]
 ) -> Iterator[Xml]:
-    yield _opening_tag("testsuite", {"name": title, **totals})
+    """Yield a test suite. ``cases`` is the XML of its members."""
+    skipped = sum(bool(member.skipped) for member in members)
+    attributes = {"name": title, **_totals(members), "skipped": str(skipped)}
+    yield _opening_tag("testsuite", attributes)
     if properties:
         yield _xml(_properties_element(properties))
     yield from cases
@@ -166,15 +223,13 @@ def _render_cases(suite: str, answers: Iterable[_Answer]) -> Iterator[Xml]:
         yield _case_xml(_build_case(answer, suite, name), list(_case_properties(answer.row)))
 
 
-def _totals(
-    answers: Iterable[_Answer], run_outcomes: Sequence[Outcome | None] = ()
-) -> dict[str, str]:
-    """The figures of test cases. ``run_outcomes`` has the outcome of the test case "the run" if there is one."""
-    counts = Counter(run_outcomes)
+def _totals(cases: Iterable[_Case]) -> dict[str, str]:
+    """The figures of test cases that a test suite and the whole file have, by the names of their attributes."""
+    counts: Counter[Outcome] = Counter()
     seconds = 0.0
-    for answer in answers:
-        counts[answer.outcome] += 1
-        seconds += _seconds(answer.row)
+    for case in cases:
+        counts[case.outcome] += 1
+        seconds += case.seconds
     return {
         "tests": str(counts.total()),
         "failures": str(counts[FAIL]),
@@ -186,23 +241,12 @@ def _totals(
 # --- test cases ---------------------------------------------------------------------------------------------------------
 
 
-def _run_case(outcome: Outcome | None, reason: str) -> TestCase:
-    case = TestCase("the run", "gradegate")
-    add_info = {
-        FAIL: case.add_failure_info,
-        ERROR: case.add_error_info,
-        None: case.add_skipped_info,
-    }
-    add_info[outcome](reason)
-    return case
-
-
 def _build_case(answer: _Answer, suite: str, name: str) -> TestCase:
     row = answer.row
     case = TestCase(
         name,
         suite,
-        _seconds(row),
+        answer.seconds,
         file=visible(row.origin.file) or None,
         line=row.origin.line or None,
     )
@@ -265,9 +309,7 @@ def _render_part(part: str, row: Row, graded: Grade | Sequence[Grade]) -> str:
 # --- properties ---------------------------------------------------------------------------------------------------------
 
 
-def _run_properties(
-    run: RunResult, changes: GateChanges, links: Links
-) -> Iterator[tuple[str, str]]:
+def _run_properties(run: RunResult, changes: GateChanges, links: Links) -> Iterator[Property]:
     """How the run was made, its notes, what it saved, and what the pull request does to its gate."""
     yield from provenance(run.made)
     if run.made.started:
@@ -291,9 +333,9 @@ def _run_properties(
         yield "gate", f"{more:,} more{place}"
 
 
-def _case_properties(row: Row) -> Iterator[tuple[str, str]]:
-    """How often a case was asked, how often it ran, and its status compared with the base."""
-    votes = [vote for grade in row.grades for vote in grade.votes]
+def _case_properties(row: Row) -> Iterator[Property]:
+    """The counts of a case that was re-asked, of a case with several runs, and the status compared with the base."""
+    votes = list(chain.from_iterable(grade.votes for grade in row.grades))
     if votes:
         yield "asks", str(len(votes))
         yield "fails", str(sum(vote.has_failed for vote in votes))
@@ -308,14 +350,14 @@ def _case_properties(row: Row) -> Iterator[tuple[str, str]]:
 # --- XML ----------------------------------------------------------------------------------------------------------------
 
 
-def _properties_element(properties: Properties) -> ET.Element:
+def _properties_element(properties: Sequence[Property]) -> ET.Element:
     element = ET.Element("properties")
     for name, value in properties:
         ET.SubElement(element, "property", name=name, value=value)
     return element
 
 
-def _case_xml(case: TestCase, properties: Properties) -> Xml:
+def _case_xml(case: TestCase, properties: Sequence[Property]) -> Xml:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
     if properties:
         # pytest puts properties of a test here, and readers look for them. Jenkins's schema knows none here.
@@ -334,11 +376,6 @@ def _xml(element: ET.Element) -> Xml:
     text = visible(ET.tostring(element, encoding="unicode"))
     # GitLab and Jenkins would attach a file of the machine that reads the report.
     return Xml(text.replace("[[ATTACHMENT|", "[ [ATTACHMENT|") + "\n")
-
-
-def _seconds(row: Row) -> float:
-    seconds = row.usage.seconds
-    return seconds if 0 <= seconds < 1e9 else 0.0
 
 
 REPORTS.register("junit")(Report("junit", ".xml", render))

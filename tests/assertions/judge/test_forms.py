@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.assertions import closedqa, factuality
 from gradegate.assertions.judge import reply as reading
-from gradegate.assertions.judge.reply import NEUTRAL, OF_PROGRAMS, NeutralKeys
+from gradegate.assertions.judge.neutral_keys import NEUTRAL, OF_PROGRAMS, NeutralKeys
 from gradegate.errors import Unreadable
 from support.readers import FORMS, read, way
 
@@ -66,6 +66,11 @@ ALONE = (
     ("pass", f"[{OBJECT}]", "alone"),
     ("pass", f"```json\n{OBJECT}```", "alone"),
     ("pass", f"```{OBJECT}```", "alone"),
+    ("pass", f"```json{OBJECT}\n```", "alone"),
+    ("letter", "```\nC\n```", "last_line"),
+    ("letter", "```text\nC\n```", "last_line"),
+    ("letter", "```C```", "last_line"),
+    *(("letter", text, NO) for text in ("```C\n```", "```textC\n```", "```json C\n```", "~~~C\n\n~~~", "```C\nSame.\n```", "```D\nC\n```")),
     ("pass", f"```json {OBJECT}\n```", "alone"),
     ("pass", f"```json\n{OBJECT}``` It passes.", NO),
     ("pass", f"```python\n{OBJECT}\n```", NO),
@@ -119,12 +124,19 @@ LAST_LINE = (
         "**Final answer: D**!\n\nC", "**Answer: unclear**.\n\nC", "# Answer: D\n\nC", "- Answer: D\n\nC", "> D\n\nC", "My final answer is: D\n\nC", "So —\n\nC", "So:\n\n---\n\nC", "D\u200b\n\nC", "Ans\u2060wer: D\n\nC", "Ａnswer: D\n\nC",
         "(D)\n\nThey differ.\n\nAnswer: C", "So it is D.\n\nC", "So D!\n\nC", "Not\u200b (D)...\n\nC", "It may be Ｄ.\n\nC")),
     *(("letter", text, "last_line") for text in ("D is out.\n\nC", "It is not D, I think.\n\nC", "So it is C.\n\nC", "It is vitamin D3.\n\nC")),
+    *(("letter", text, NO) for text in ("Answer: D because it contradicts.\n\nC", "**Answer: D**, as they differ.\n\nAnswer: C", "1. Answer: d (they differ).\n\nC", "> My final verdict is D because they differ.\n\nC", "Answer: D, not C.\n\nC", "# Category: D. They differ.\n\nC", "D (final)\n\nC", "**(D)** [they differ (in part)].\n\nC")),
+    *(("letter", text, "last_line") for text in ("Option D would need a contradiction, so C.\n\nC", "(D) would need a contradiction.\n\nC", "D) Disagree: no.\n\nC", "A) Subset: no.\nC) Same: it is so.\nD) Contradiction: none.\n\nC", "D (a contradiction) is out.\n\nC", "The answer is a city, as the reference says.\n\nC", "Answer: C because they agree.\n\nC", "Answer: Daily, as before.\n\nC")),
     *(("yes", text, "last_line") for text in ("Y", "no.", "Criterion met? Yes", "Result: y", "Fine.\nVERDICT: YES", "Verdict: yes\n\nY")),
     *(("yes", text, NO) for text in ("okaY", "yes/no", "Criterion not met: Y", "sí", "ꓬ", "No\u2028Yes", "x\ny", "Answer: not yes", "Verdict: no\n\nY", "**Answer: No**!\n\nY", "No!\n\nY", "N\n\nyes", "Concise: yes.\nCorrect: no.\n\nY", "Is it? n.\n\nYes", "So, no 😀.\n\nY")),
+    *(("yes", text, NO) for text in ("N (final)\n\nY", "Verdict: no, as it is vague.\n\nY", "Criterion met? No: it is vague.\n\nY", "- n [vague]\n\nYes")),
     *(("yes", text, "last_line") for text in ("It says no more.\n\nY", "It is in the casino.\n\nY", "So: y.\n\nYes")),
     *(("score", text, "last_line") for text in ("Score: 9", "9/10", "**8.5/10**", "My overall rating is 7", "Grade = 10/10", "score: 0")),
     *(("score", text, NO) for text in ("9", "Score: 11", "Score: 90%", "Score: 9/100", "9/010", "Score: 9e1", "Score: 9x", "Score: -1", "Max score: 10", "9 out of 10", "Score: ９", "Score: 9\nScore: 8", "2/10!\n\nScore: 9", "It gets 2 of 10.\n\nScore: 9", "Coherence: 10/10.\n\nScore: 9", "So it is 8.5.\n\nScore: 9")),
     *(("score", text, "last_line") for text in ("So it is 9/10.\n\nScore: 9", "It was made in 1999.\n\nScore: 9", "It has 9 points, of 10 possible.\n\nScore: 9")),
+    *(("score", text, NO) for text in ("Score: 2/10 because it is vague\n\n8/10", "Score: 2 as it is vague.\n\nScore: 8", "The rating is 2.5, as it is vague.\n\n8/10", "2/10 (vague)\n\nScore: 8", "Score: 010", '{"score": "010"}', '{"score": 010}')),
+    *(("score", text, "last_line") for text in ("10/10 would need a proof.\n\n8/10", "Score: 4/5 for style.\n\nScore: 8", "Score: 8, as it is short.\n\nScore: 8", "Score: 10x as good as before.\n\nScore: 8", "Score: 0.8/10")),
+    ("in order", "Final verdict for each statement in order: No. No. Both are vague.\n\nFinal verdict for each statement in order: Yes. Yes.", NO),
+    ("in order", "Final verdict for each statement in order: Yes. Yes. Both hold.\n\nFinal verdict for each statement in order: Yes. Yes.", "last_line"),
     *(("in order", text, "last_line") for text in ("Final verdict for each statement in order: Yes. No.", "1. Yes\n2. No")),
     *(("in order", text, NO) for text in ("Yes. No.", "Final verdict for each statement in order: Yes.", "Verdict: Yes\nVerdict: No", "**Verdict:** No\n\nFinal verdict for each statement in order: Yes. Yes.")),
 )  # fmt: skip
@@ -143,6 +155,24 @@ def test_every_form_and_its_neighbours():
     rows = (*PEELED, *ALONE, *APART, *LAST_LINE, *LINES)
     read_as = [(form, reply, expected, way(form, reply)) for form, reply, expected in rows]
     assert [row for row in read_as if not row[3].startswith(row[2])] == []
+
+
+OPTIONS = "Pick one:\n(A) Subset\n(C) Same as D.\n(D) Disagree"
+
+
+def test_an_earlier_option_of_the_prompt_is_another_value_in_whatever_signs():
+    rows = {
+        "(C) Same as D": "last_line",
+        "(D) does not apply.\n\n(C) Same as D.": "last_line",
+        "(D) Disagreement is absent.\n\nC": "last_line",
+        "(C) Same as D.\n\nBoth are the same.\n\nC": "last_line",
+        "(D) Disagree\n\n(C) Same as D": NO,
+        "D) Disagree\n\n(C) Same as D": NO,
+        "**(D) Disagree**\n\nC": NO,
+        "1. (D) Disagree, for it names Lyon.\n\n(C) Same as D": NO,
+        "d: disagree\n\nC": NO,
+    }
+    assert [reply for reply, expected in rows.items() if not way("letter", reply, prompt=(OPTIONS,)).startswith(expected)] == []
 
 
 def test_no_statement_is_judged_twice():

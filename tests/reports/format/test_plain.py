@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate.files.documents import encodable
 from gradegate.reports.format.escape import clip, one_line, outline, spread_values, visible
-from gradegate.reports.view.case import Piece, compare_words
+from gradegate.reports.view.differences import Piece, compare_words
 from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.rows import format_value
 from support.each import each, table

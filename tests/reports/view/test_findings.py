@@ -7,16 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.conversation import Turn
-from gradegate.reports.view.case import (
-    ClaimVerdict,
-    Exchange,
-    first_failure,
-    further_failures,
-    grade_claims,
-    question_line,
-    relevant_exchange,
-)
-from gradegate.reports.view.findings import Effect, Finding, classify_row, fingerprint, sort_findings
+from gradegate.reports.view.case import Exchange, first_failure, further_failures, question_line, relevant_exchange
+from gradegate.reports.view.claims import ClaimVerdict, grade_claims
+from gradegate.reports.view.findings import Effect, Finding, classify_row, findings_to_read, fingerprint
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
@@ -54,7 +47,7 @@ def test_a_row_is_in_one_list(of: Row, where: Effect) -> None:
 
 def test_like_errors_are_one_finding() -> None:
     rows = [unanswered("Alaska"), unclear(), unanswered("Hawaii"), replace(unclear(), description="Utah"), failing()]
-    found = sort_findings(decision(GateOutcome.BLOCKED, "", *rows, rules=(MISSED,)))
+    found = findings_to_read(decision(GateOutcome.BLOCKED, "", *rows, rules=(MISSED,)))
     assert [[it.row.description, *(row.description for row in it.similar)] for it in found[Effect.UNCLEAR]] == [
         ["Alaska", "Hawaii"],
         ["Texas", "Utah"],
@@ -66,7 +59,7 @@ def test_like_errors_are_one_finding() -> None:
 def test_errors_beside_failures_and_errors_without_a_word_stay_apart() -> None:
     mixed = row("a", ERROR, grade(FAIL, reason="x"), grade(ERROR, reason="y"))
     apart = decision(GateOutcome.INCONCLUSIVE, "", mixed, replace(mixed, description="b"), row("c", ERROR), row("d", ERROR))
-    assert len(sort_findings(apart)[Effect.UNCLEAR]) == 4
+    assert len(findings_to_read(apart)[Effect.UNCLEAR]) == 4
 
 
 def test_what_decides_comes_first() -> None:

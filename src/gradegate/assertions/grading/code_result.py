@@ -22,6 +22,7 @@ from gradegate.structs import JsonObject
 SCORING = Scoring(share=False)  # a number passes above 0, or from the threshold
 MAX_COMPONENTS = 100  # that reports show
 _MAX_REASON = 2000  # characters
+# Keys of a result in Python, with promptfoo's keys. `pass` is a word of Python.
 _CAMEL_CASE = {
     "pass_": "pass",
     "named_scores": "namedScores",
@@ -49,7 +50,7 @@ def verdict_from_value(value: Any, on_none: str = "it returns nothing: add `retu
     wrong = []
     if not isinstance(passed, bool):
         wrong.append("`pass`")
-    if isinstance(score, bool) or not isinstance(score, int | float):
+    if not _is_number(score):
         wrong.append("`score`")
     if not isinstance(reason, str):
         wrong.append("`reason`")
@@ -72,16 +73,22 @@ def verdict_from_script_value(value: Any) -> Verdict:
     The value may also be text with a boolean, a number or an object in it, and keys may be in snake_case.
     """
     if isinstance(value, str):
-        word = value.strip().lower()
-        try:
-            parsed = json.loads(word if word in ("true", "false") else value)
-        except (ValueError, RecursionError):
-            parsed = None
-        if isinstance(parsed, int | float | dict):
-            value = parsed
+        value = _parse_text(value)
     if isinstance(value, Mapping):
         value = _with_camel_case(value)
     return verdict_from_value(value, "it returned nothing (None)")
+
+
+def _parse_text(text: str) -> Any:
+    """The boolean, number or object that a text stands for. Any other text as it is."""
+    word = text.strip().lower()
+    if word in ("true", "false"):
+        return word == "true"
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return parsed if isinstance(parsed, int | float | dict) else text
 
 
 def broken_verdict(reason: str) -> Verdict:
@@ -180,11 +187,15 @@ def _component(part: Any) -> JsonObject:
 
 
 def _named_score(name: str, score: Any) -> float:
-    if isinstance(score, bool) or not isinstance(score, int | float):
+    if not _is_number(score):
         raise NoVerdict(
             f"it returned an object whose `namedScores` holds no number for `{excerpt(name, 60)}`"
         )
     return _finite_score(score, "a named score")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _finite_score(number: Any, subject: str) -> float:
@@ -204,7 +215,8 @@ def _with_camel_case(value: JsonObject) -> JsonObject:
     renamed = {}
     for name, item in value.items():
         camel_name = _CAMEL_CASE.get(name, name)
-        if camel_name == name or camel_name not in value:  # else the name in camelCase wins
+        # If a result has both names, the one in camelCase wins.
+        if camel_name == name or camel_name not in value:
             renamed[camel_name] = item
 
     components = renamed.get("componentResults")

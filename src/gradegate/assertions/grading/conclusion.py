@@ -35,19 +35,20 @@ def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) ->
         passed = not passed
         score = _reverse_score(score)
 
+    # A failure says why if the evaluator does not: because of `not-`, or because of the threshold.
     reasons = []
-    if not passed and is_negated:
+    has_failed = not (passed or is_negated)
+    if is_negated and not passed:
         reasons.append(f"must not be true, but is ({bound.assertion.type})")
-    elif (
-        not passed and verdict.passed is not False and threshold is not None and not scoring.decides
-    ):
-        shown_score, shown_threshold = format_scores(verdict.score, threshold, scoring.scale)
-        reasons.append(f"score {shown_score} is below the threshold {shown_threshold}")
+    elif has_failed and threshold is not None:
+        is_by_threshold = verdict.passed is not False and not scoring.decides
+        if is_by_threshold:
+            shown_score, shown_threshold = format_scores(verdict.score, threshold, scoring.scale)
+            reasons.append(f"score {shown_score} is below the threshold {shown_threshold}")
     if verdict.reason.strip():
         reasons.append(verdict.reason)
 
     # The turns that lowered the score are at fault only if the score had to be high.
-    has_faulty_turns = not (passed or is_negated)
     return Grade(
         bound.assertion,
         Outcome.PASS if passed else Outcome.FAIL,
@@ -59,7 +60,7 @@ def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) ->
         scale=scoring.scale,
         unread=verdict.unread,
         most=scoring.at_most,
-        turns=verdict.turns if has_faulty_turns else (),
+        turns=verdict.turns if has_failed else (),
     )
 
 
@@ -127,6 +128,7 @@ def grade_of_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         if score is not None:
             score = _reverse_score(score)
 
+    # What a set without a verdict lacks: an answer, or only the time to grade it.
     errors = []
     if outcome is Outcome.ERROR:
         errors = [grade for grade in members if grade.counts]
@@ -172,5 +174,5 @@ def _with_trouble(grade: Grade, trouble: Trouble | None, refusing_model: str) ->
         undone=is_undone,
         unheard=is_unheard,
         withheld=trouble is not None and not (is_undone or is_unheard),
-        refusing_model=refusing_model,
+        refused_by=refusing_model,
     )

@@ -1,6 +1,8 @@
-"""The contract of an evaluator, the code of an assertion type: options in, a verdict out.
+"""The contract of an evaluator, which is the code of an assertion type: options in, a verdict out.
 
-``grading/conclusion.py`` applies thresholds, ``not-`` and weights. What every evaluator names is imported from here.
+A plug-in derives from ``Evaluator``, or from one of the two bases that are closer to most plug-ins: ``TextEvaluator`` looks
+only at the text of an answer, and ``ModelEvaluator`` asks a model. ``assertion`` registers it. ``grading/conclusion.py``
+applies thresholds, ``not-`` and weights to its verdict. The other names that a plug-in needs are imported from here, too.
 """
 
 import re
@@ -69,15 +71,14 @@ def assertion(*names: str) -> Callable[[type[E]], type[E]]:
 class Scoring(FrozenStruct):
     """What the score of an evaluator means, and from where it passes.
 
-    ``default`` is the threshold if the assertion sets none. With ``decides`` the threshold is an option of the evaluator,
-    which compares it itself. ``at_most``: the threshold is a limit from above, so less is stricter. ``share``: the score is
-    from 0 to 1, so another threshold is a mistake, and one of 0 can never fail. Without a threshold, any other score passes
-    above 0.
+    Without a threshold, a score that is no share passes above 0.
     """
 
-    default: float | None = None
+    default: float | None = None  # the threshold if the assertion sets none
+    # The evaluator has the threshold as an option, compares it itself, and says in its verdict whether the answer passes.
     decides: bool = False
-    at_most: bool = False
+    at_most: bool = False  # the threshold is a limit from above, so a lower threshold is stricter
+    # The score is from 0 to 1. Then a threshold outside is a mistake, and a threshold of 0 can never fail.
     share: bool = True
     scale: int = 1  # people see the score times this; above 1, cut to two decimals
     tolerance: float = 0.0  # of a measured score, such as a cosine
@@ -90,35 +91,58 @@ class Each(str):
 
 
 class Requirements(FrozenStruct):
-    """What an evaluator needs to grade an answer.
+    """What an evaluator needs to grade an answer."""
 
-    ``models`` are kinds: "text", "embedding", "similarity" (an embedding model, or one that only compares two texts),
-    "classification", "moderation". ``questions`` are the names of the questions to the text model, if there are several, in
-    the order of ``rubricPrompt``. ``tools``: the evaluator looks at what the answer did, such as its tool calls, so an
-    answer without a text is no error. ``images``: the evaluator shows its model the images of a conversation.
-    """
-
+    # Kinds of models: "text", "embedding", "classification", "moderation", or "similarity", which is an embedding model or
+    # a model that only compares two texts
     models: tuple[str, ...] = ()
+    # Names of the questions to the text model, if there are several, in the order of ``rubricPrompt``
     questions: tuple[str, ...] = ()
+    # The evaluator looks at what the answer did, such as its tool calls. So an answer without a text is no error.
     tools: bool = False
-    images: bool = False
+    images: bool = False  # the evaluator shows its model the images of a conversation
 
 
 class Evaluator:
-    """Base of all evaluators. An evaluator is decorated with ``assertion``; its fields are its options.
+    """Base of all evaluators. A subclass has the decorator ``assertion``, and its fields are the options of the type::
+
+        @assertion("starts-with")
+        class StartsWith(TextEvaluator):
+            value: str
+
+            def check(self, output: str) -> Verdict:
+                return pass_or_fail(output.startswith(self.value), "...")
 
     Fields are filled from the assertion by name: ``value`` (templates already filled in), ``threshold``, the keys of
     ``config``, and the keys of the test's ``options``. Pydantic checks the fields, so a wrong option is a mistake at the
     line of the assertion, before any call. An evaluator that runs code of a config has the fields ``config`` and ``test``,
-    and gets all of both. ``list`` shows the first line of the class docstring.
+    and gets all of both. ``gradegate list`` shows the first line of the docstring of the subclass.
+
+    A subclass overrides ``grade``, or ``compare`` if it sets ``compares``. All else has a default that fits most types.
     """
 
     requires: ClassVar[Requirements] = Requirements()
     scoring: ClassVar[Scoring] = Scoring()
-    # The method ``compare`` grades all answers to a case together: by their outputs, or by the scores that they have so far.
+    # Set if ``compare`` grades all answers to a case together: by their outputs, or by the scores that they have so far.
     compares: ClassVar[Literal["outputs", "scores"] | None] = None
     # ``value`` is code of the repository, which runs only with --allow-exec.
     runs_code: ClassVar[bool] = False
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Grade one answer. Raises NoVerdict or ProviderError, which become an ERROR.
+
+        The score is 1 or 0, or mostly from 0 to 1.
+        """
+        raise NotImplementedError
+
+    def compare(
+        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+    ) -> Sequence[Verdict]:
+        """Grade all answers to one case, in config order: one verdict for each.
+
+        ``grades`` are those that each answer has so far. Raises NoVerdict or ProviderError.
+        """
+        raise NotImplementedError
 
     def count_questions(self, exchanges: int) -> int:
         """Count the questions to the text model for one answer of so many exchanges, as far as known before the run."""
@@ -138,7 +162,7 @@ class Evaluator:
         """Whether the ``rubricPrompt`` of a test is meant only for its other assertions."""
         return not written
 
-    # Each of these four returns a sentence, or an empty text if all is well. Planning calls them before any call to a model.
+    # Planning calls these four before any call to a model. Each returns a sentence, or an empty text if all is well.
 
     def missing_variables(self, variables: Variables) -> str:
         """Say which variables of the test are missing. A variable that an answer may bring has the value ``BY_ANSWER``."""
@@ -155,22 +179,6 @@ class Evaluator:
     def why_always_fails(self) -> str:
         """Say why every answer fails, and what to write instead."""
         return ""
-
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Grade one answer. Raises NoVerdict or ProviderError, which become an ERROR.
-
-        The score is 1 or 0, or mostly from 0 to 1.
-        """
-        raise NotImplementedError
-
-    def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
-    ) -> Sequence[Verdict]:
-        """Grade all answers to one case, in config order: one verdict for each.
-
-        ``grades`` are those that each answer has so far. Raises NoVerdict or ProviderError.
-        """
-        raise NotImplementedError
 
 
 class TextEvaluator(Evaluator):

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from gradegate.assertions.judge import prose
@@ -16,7 +16,8 @@ _TRUTHS = {
     **dict.fromkeys(("true", "yes", "y", "pass"), True),
     **dict.fromkeys(("false", "no", "n", "fail"), False),
 }
-_NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
+# A number as a text: `8`, `-0.5`, `.5`, `1e3`. Never `010`, which could be 10 or 0.10.
+_NUMBER = re.compile(r"[-+]?(?!0[0-9])(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
 class Form(FrozenStruct, Generic[T]):
@@ -106,3 +107,29 @@ def required_texts(item: Object, key: str) -> tuple[str, ...]:
             raise Unreadable(f"`{key}` is not a list of texts")
         texts.append(text.strip())
     return tuple(texts)
+
+
+def list_schema(
+    key: str, item: Object, count: int | None = None, each: Sequence[Object] = ()
+) -> Object:
+    """JSON Schema of an object with a list of such items under ``key``. With ``count``, the list has exactly so many.
+
+    ``each`` is the schema of every single item, in order, for the servers that accept ``prefixItems``.
+    """
+    list_type: dict[str, Any] = {"type": "array", "items": item}
+    if count is not None:
+        list_type["minItems"] = count
+        list_type["maxItems"] = count
+    if each:
+        list_type["prefixItems"] = [*each]
+    return object_schema(**{key: list_type})
+
+
+def object_schema(**properties: Object) -> Object:
+    """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -4,26 +4,24 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
 from functools import partial
-from typing import Any, Self, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, Self, TypeVar
 
 from msgspec import Struct, field
 
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.prose import is_reasoning
+from gradegate.assertions.judge.neutral_keys import NEUTRAL, OF_PROGRAMS, NeutralKeys
+from gradegate.assertions.judge.peeling import is_reasoning
 from gradegate.assertions.judge.reply import (
-    NEUTRAL,
-    OF_PROGRAMS,
     Circumstances,
-    NeutralKeys,
     Reading,
+    ReplyForm,
     read_constrained_reply,
     read_reply,
 )
 from gradegate.assertions.judge.rubric import Rubric
+from gradegate.assertions.judge.shared_answers import SharedAnswers
 from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Readings, Usage
@@ -81,44 +79,13 @@ class JudgeUsage:
                 self._models.add(model)
 
 
-class _SharedAnswers:
-    """Answers to questions that a run asks each model only once, for all cases."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._answers: WeakKeyDictionary[Provider, dict[str, Future[Any]]] = WeakKeyDictionary()
-
-    def answer(self, model: Provider, key: str, ask: Callable[[], T]) -> T:
-        """The answer to a question. The first thread that needs it asks; if that fails, the next thread does."""
-        while True:
-            with self._lock:
-                answers = self._answers.setdefault(model, {})
-                is_first = key not in answers
-                future = answers.setdefault(key, Future())
-            if not is_first:
-                try:
-                    return future.result()  # type: ignore[no-any-return]
-                except CancelledError:  # the thread that asked has failed
-                    continue
-            try:
-                future.set_result(ask())
-            finally:
-                if not future.done():
-                    with self._lock:
-                        del answers[key]
-                    future.cancel()
-            return future.result()  # type: ignore[no-any-return]
-
-
-_SHARED = _SharedAnswers()
-
-
 class Judge(Struct, frozen=True):
     """The grading models of one assertion, with the prompts of the user and the variables of the test.
 
-    ``models`` has a provider for each kind that the evaluator needs. ``grader_retries`` is how often an unreadable reply is
-    asked for again. ``graded`` is the text under judgement. If that text talks like the judge, only a verdict with nothing
-    next to it counts. ``ask_number`` counts the asks of the same question from 0: another number makes another request.
+    ``models`` has a provider for each kind that the evaluator needs, such as "text" or "embedding". ``grader_retries`` is
+    how often an unreadable reply is asked for again. ``graded`` is the text under judgement. If that text talks like the
+    judge, only a verdict with nothing next to it counts. ``ask_number`` counts the asks of the same question from 0, because
+    another number makes another request. With ``one_at_a_time``, several questions are asked one after another.
     """
 
     models: Mapping[str, Provider] = {}
@@ -126,7 +93,7 @@ class Judge(Struct, frozen=True):
     vars: Variables = {}
     account: JudgeUsage = field(default_factory=JudgeUsage)
     grader_retries: int = 1
-    language: str = ""
+    language: str = ""  # of the reasons; empty leaves it to the model
     graded: str = ""
     ask_number: int = 0
     one_at_a_time: bool = False
@@ -151,21 +118,22 @@ class Judge(Struct, frozen=True):
         the built-in variables. They win over the test's. Raises ProviderError, and NoVerdict after ``grader_retries`` more tries.
         """
         model = self.models["text"]
-        messages = self.messages(prompt, step, variables)
-        if images:
-            last = messages[-1]
-            messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
+        *earlier_messages, last_message = self.messages(prompt, step, variables)
+        last_message = replace(last_message, images=(*last_message.images, *images))
 
         # A prompt of the user may ask for another form. If the endpoint enforces the schema, the schema decides.
-        schema: JsonObject | None = form.schema
-        if step in self.rubric.steps and model.structured != "enforced":
-            schema = None
-        max_tokens = model.reply_tokens
-        replies: list[Reply] = []
-        ignores_schema = True  # so far, each reply that could not be read
+        asks_by_schema = step not in self.rubric.steps or model.structured == "enforced"
+        request = Request(
+            (*earlier_messages, last_message),
+            form.schema if asks_by_schema else None,
+            options or {},
+            max_tokens=model.reply_tokens,
+        )
 
-        while True:
-            request = Request(messages, schema, options or {}, max_tokens=max_tokens)
+        replies: list[Reply] = []
+        problems: list[Unreadable] = []  # of the replies that are not cut off
+
+        for _ in range(self.grader_retries + 1):
             try:
                 reply, call = self._complete(request, is_reask=bool(replies))
             except ProviderError as e:
@@ -174,38 +142,32 @@ class Judge(Struct, frozen=True):
                 raise
             replies.append(reply)
 
-            # A reply that was cut off is asked for again with twice the tokens.
+            # A reply that was cut off is asked for again with a higher limit.
             if reply.finish_reason == CUT:
-                self.account.add(Usage(readings=Readings(unreadable=1)))
-                if not reply.text.strip() or is_reasoning(reply.text):
-                    model.expect_reasoning()
-                usual_tokens = model.reply_tokens
-                if max_tokens is None or usual_tokens is None or len(replies) > self.grader_retries:
-                    raise self._cut_off_error(replies)
-                max_tokens = max(2 * max_tokens, usual_tokens)
+                self._count_reading("unreadable")
+                higher_limit = self._higher_limit(request, reply)
+                if higher_limit is None:
+                    break
+                request = replace(request, max_tokens=higher_limit)
                 continue
 
             # An unreadable reply is asked for again with what is wrong with it.
             try:
                 reading = self._read(reply, form, step)
             except Unreadable as e:
-                ignores_schema = ignores_schema and isinstance(e, OffSchema)
-                self.account.add(Usage(readings=Readings(unreadable=1)))
-                if len(replies) > self.grader_retries:
-                    message = self._no_verdict_message(e, replies, ignores_schema=ignores_schema)
-                    texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
-                    raise NoVerdict(message, texts) from e
-                messages = (
-                    *messages,
-                    Message("assistant", reply.text or "(empty)"),
-                    Message("user", _reask_text(e, form.keys)),
-                )
-                schema = form.schema
+                self._count_reading("unreadable")
+                problems.append(e)
+                request = _correct_request(request, reply, e, form)
                 continue
 
-            self.account.add(Usage(readings=Readings(**{reading.reply_form: 1})))
+            self._count_reading(reading.reply_form)
             call.keep()
             return reading.value
+
+        if replies[-1].finish_reason == CUT:
+            raise self._cut_off_error(replies)
+        texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
+        raise NoVerdict(self._no_verdict_message(problems, replies), texts) from problems[-1]
 
     def ask_all(
         self, prompt: str, form: Form[T], variables: Iterable[Variables], *, step: str = ""
@@ -216,10 +178,12 @@ class Judge(Struct, frozen=True):
 
     def ask_once(self, prompt: str, form: Form[T], *, step: str = "", **variables: Any) -> T:
         """Ask a question that depends on no answer, as ``ask`` does. A run asks each model once, and all cases share the reply."""
+        # All cases must send the same request.
         judge = replace(self, ask_number=0)
         messages = repr(judge.messages(prompt, step, variables))
         key = hashlib.sha256(messages.encode("utf-8", "backslashreplace")).hexdigest()
 
+        # The kept reply must not depend on the case that happens to ask first.
         scope = current_scope()
         if scope:
             scope = CacheScope(scope.replies, scope.role, ("once", key))
@@ -228,7 +192,15 @@ class Judge(Struct, frozen=True):
             with within_scope(scope):
                 return judge.ask(prompt, form, step=step, **variables)
 
-        return _SHARED.answer(self.models["text"], key, ask)
+        return _SHARED_ANSWERS.answer(self.models["text"], key, ask)
+
+    def gather(self, *questions: Callable[[], T]) -> list[T]:
+        """Ask several questions at once, or one after another with ``one_at_a_time``; results in order."""
+        if self.one_at_a_time:
+            return [question() for question in questions]
+        return gather_results(
+            [with_own_scope(number, question) for number, question in enumerate(questions)]
+        )
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
@@ -269,34 +241,6 @@ class Judge(Struct, frozen=True):
         call.keep()
         return answer
 
-    def gather(self, *questions: Callable[[], T]) -> list[T]:
-        """Ask several questions at once, or one after another with ``one_at_a_time``; results in order."""
-        if self.one_at_a_time:
-            return [question() for question in questions]
-        return gather_results(
-            [with_own_scope(number, question) for number, question in enumerate(questions)]
-        )
-
-    def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
-        """Read a reply. Raises Unreadable."""
-        if reply.constrained:
-            return read_constrained_reply(reply.text, form)
-
-        # The reply may have the keys that the user asks for: in a prompt, or in an option of the grader.
-        model = self.models["text"]
-        user_prompt = self.rubric.steps.get(step, ())
-        prompt_texts = [message.content for message in user_prompt]
-        config = model.spec.config if model.spec else {}
-        option_texts = [_SORTED.encode(config[option]) for option in USER_FORMS if option in config]
-        keys = NEUTRAL
-        if not model.names_model:
-            keys = NEUTRAL | OF_PROGRAMS
-
-        graded_texts = (self.graded, str(self.vars.get("context") or ""))
-        neutral_keys = NeutralKeys(keys, (*prompt_texts, *option_texts))
-        circumstances = Circumstances(graded_texts, prompt_texts, neutral_keys)
-        return read_reply(reply.text, form, circumstances)
-
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """Fill in the variables of a prompt. Raises NoVerdict."""
         # The token delimits what is graded. It is a hash of it, because nobody can write a text that contains its own hash.
@@ -308,7 +252,7 @@ class Judge(Struct, frozen=True):
         user_prompt = self.rubric.steps.get(step)
         try:
             if user_prompt is None:
-                return rubric.fill_prompt(rubric.default_prompt(prompt), available, ours=True)
+                return rubric.fill_default_prompt(prompt, available)
             return rubric.fill_prompt(user_prompt, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
@@ -335,6 +279,41 @@ class Judge(Struct, frozen=True):
             )
         return reply, call
 
+    def _higher_limit(self, request: Request, reply: Reply) -> int | None:
+        """The token limit for another try after a reply that was cut off. None if the request had no limit."""
+        model = self.models["text"]
+        if not reply.text.strip() or is_reasoning(reply.text):
+            model.expect_reasoning()
+        usual_limit = model.reply_tokens
+        if request.max_tokens is None or usual_limit is None:
+            return None
+        return max(2 * request.max_tokens, usual_limit)
+
+    def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
+        """Read a finished reply. Raises Unreadable."""
+        if reply.constrained:
+            return read_constrained_reply(reply.text, form)
+
+        # Who replied decides which other keys the reply may have: a program may give more than a model.
+        model = self.models["text"]
+        keys = NEUTRAL if model.names_model else NEUTRAL | OF_PROGRAMS
+
+        # The reply may also have the keys that the user asks for: in a prompt, or in an option of the grader.
+        prompt_texts = [message.content for message in self.rubric.steps.get(step, ())]
+        config = model.spec.config if model.spec else {}
+        option_texts = [_SORTED.encode(config[option]) for option in USER_FORMS if option in config]
+
+        circumstances = Circumstances(
+            judged=(self.graded, str(self.vars.get("context") or "")),
+            prompt=prompt_texts,
+            keys=NeutralKeys(keys, (*prompt_texts, *option_texts)),
+        )
+        return read_reply(reply.text, form, circumstances)
+
+    def _count_reading(self, reading: ReplyForm | Literal["unreadable"]) -> None:
+        """Count a reply by its form."""
+        self.account.add(Usage(readings=Readings(**{reading: 1})))
+
     def _cut_off_error(self, replies: Sequence[Reply]) -> ProviderError:
         """The error that the last reply was cut off, with the option that allows a longer one."""
         model = self.models["text"]
@@ -346,30 +325,36 @@ class Judge(Struct, frozen=True):
             Trouble.TRUNCATED,
         )
 
-    def _no_verdict_message(
-        self, problem: Unreadable, replies: Sequence[Reply], *, ignores_schema: bool
-    ) -> str:
+    def _no_verdict_message(self, problems: Sequence[Unreadable], replies: Sequence[Reply]) -> str:
         """The message for replies that contain no verdict, with the cure if there is one."""
-        cure = ""
-        if ignores_schema:
-            provider = self.models["text"]
-            name = f"{provider.name} at {provider.host}" if provider.host else provider.name
-            cure = f". {name} ignores the schema: set `structured: requested` on the grader"
+        message = f"the grader's reply contains no verdict: {problems[-1].full_message}"
         start = excerpt(" ".join(replies[-1].text.split()), 200)
-        return (
-            f"the grader's reply contains no verdict: {problem.full_message}{_times_asked(replies)}."
-            f" It began: {start!r}{cure}"
-        )
+        message += f"{_times_asked(replies)}. It began: {start!r}"
+
+        if all(isinstance(problem, OffSchema) for problem in problems):
+            model = self.models["text"]
+            name = f"{model.name} at {model.host}" if model.host else model.name
+            message += f". {name} ignores the schema: set `structured: requested` on the grader"
+        return message
 
 
-def _reask_text(problem: Unreadable, keys: Sequence[str]) -> str:
-    """The message to a grader after a reply that cannot be read."""
-    noun = "keys" if len(keys) > 1 else "key"
-    names = ", ".join(f"`{key}`" for key in keys)
-    return (
+_SHARED_ANSWERS = SharedAnswers()
+
+
+def _correct_request(request: Request, reply: Reply, problem: Unreadable, form: Form[T]) -> Request:
+    """The request after an unreadable reply: with that reply, with what is wrong with it, and always with the schema."""
+    noun = "keys" if len(form.keys) > 1 else "key"
+    names = ", ".join(f"`{key}`" for key in form.keys)
+    correction = (
         f"That reply cannot be used: {problem}. Reply with the JSON object alone,"
         f" with the {noun} {names}; its first character is {{ and its last is }}"
     )
+    messages = (
+        *request.messages,
+        Message("assistant", reply.text or "(empty)"),
+        Message("user", correction),
+    )
+    return replace(request, messages=messages, schema=form.schema)
 
 
 def _times_asked(replies: Sequence[Reply]) -> str:

@@ -1,23 +1,35 @@
 """The last line of a reply as a verdict: a value that a classic prompt asks for, such as ``Answer: C`` or ``8/10``.
 
-``WordLine``, ``ScoreLine`` and ``WordListLine`` are the kinds of last lines. A form declares one of them.
+A form declares one of three kinds: a word (``WordLine``), a score (``ScoreLine``), or a word for each of several items
+(``WordListLine``). ``LastLine.read`` is the rule that they share. A kind knows what its values look like in a line.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Self
 
 from gradegate.assertions.judge import prose
 from gradegate.errors import Unreadable
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
+# Around the name of a label: `My final answer: C`, `**Answer:** C`, `The answer is C`.
 _BEFORE_LABEL = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
-_AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
-_SCORE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
-_SCORE_AT_END = re.compile(rf"(?<![\w.]){_SCORE.pattern}\Z")
-_OPTION = re.compile(r"\((\w+)\) \S")  # a line of a prompt that offers a choice
+_AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}|\s+is\b:?"
+# The same inside another text. After `is`, a single letter is a value only as a capital: "the answer is a city".
+_SIGN_AFTER_LABEL = r"(?=[\W_]*?[:=?：])"
+_IS_AFTER_LABEL = r"[\W_]*?\sis\b(?![\W_]*(?-i:[a-z])(?![^\W_]))"
+# A number, perhaps with the scale that it is on: `8`, `8.5/10`.
+_NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?"
+_SCORE = re.compile(rf"(?!0[0-9]){_NUMBER}")  # not `08/10`
+_SCORE_AT_END = re.compile(rf"(?<![\w.]){_NUMBER}\Z")
+# The begin of a line in a prompt that offers a choice: `(A) It is a subset`.
+_OPTION = re.compile(r"\((\w+)\) \S")
 _BETWEEN_WORDS = re.compile(r"[.,;\s]+")
-_MAX_LINE = 4000  # characters of a line that is searched for a value
+_WORD = re.compile(r"[^\W_]+")
+# A line with a remark in brackets at its end: `N (final)`
+_WITH_REMARK = re.compile(r"([^(\[]*+)[(\[][^)\]]*+[)\]]?+[\W_]*+")
+_MAX_END = 4000  # characters at the end of a line that are searched for a value
 
 
 class LastLine(FrozenStruct):
@@ -88,47 +100,70 @@ class LastLine(FrozenStruct):
 
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line says another value, or has a label with a single word that is not a value."""
-        visible_line = prose.visible_text(line)
-        other_value = self._find_value_in_prose(visible_line)
-        if other_value is not None:
-            return bool(other_value != value)
-        bare_line, _ = prose.split_list_mark(visible_line.lstrip("#> "))
-        has_label, rest = self._split_label(prose.without_end(bare_line))
-        return has_label and len(rest.split()) == 1
+        line = prose.visible_text(line)
+        line_without_mark, _ = prose.split_list_mark(line.lstrip("#> "))
+        said_values = [self._find_value_in_prose(line)]
+        # The mark of a list may be the begin of an option, such as `(A)`.
+        said_values += map(self._find_value_before_reason, {line, line_without_mark})
+        if any(said_value not in (None, value) for said_value in said_values):
+            return True
+        if value in said_values:
+            return False
+        label, text = self._split_label(prose.without_end(line_without_mark))
+        return bool(label) and len(text.split()) == 1
 
-    def _split_label(self, line: str) -> tuple[bool, str]:
-        """Whether a line begins with a label, and the text after the label, without the signs around that text."""
-        if len(line) > _MAX_LINE:
-            return False, ""
+    def _split_label(self, line: str) -> tuple[str, str]:
+        """Split a line into its label, such as ``Answer:``, and the text after it. The label is empty if there is none.
+
+        The text comes without the signs around it.
+        """
         line = line.strip().lstrip(prose.WRAPPING)
-        names = "|".join(map(re.escape, self.labels))
-        pattern = rf"{_BEFORE_LABEL}(?:{names})(?:{_AFTER_LABEL}|\s+is\b:?)"
-        label = re.match(pattern, line, re.IGNORECASE)
-        if label is None:
-            return False, prose.unwrap(line)
-        return True, prose.unwrap(line[label.end() :])
+        match = _label_at_start(self.labels).match(line)
+        label = match[0] if match else ""
+        return label, prose.unwrap(line.removeprefix(label))
 
     def _find_value(self, line: str) -> Any:
         """The value that is the whole line, with or without a label. None if the line is no value."""
+        label, text = self._split_label(line)
+        value, rest = self._split_value(text, label)
+        return None if rest else value
+
+    def _find_value_in_prose(self, line: str) -> Any:
+        """The value that a line before the last one is, or ends in. None if the line says no value."""
+        value = self._find_value(line)
+        return self._find_value_at_end(line) if value is None else value
+
+    def _find_value_before_reason(self, line: str) -> Any:
+        """The value that a line states, perhaps with a reason after it: ``Answer: D because it differs``, ``N (final)``.
+
+        None if the line does not begin like the declared last line.
+        """
+        label, text = self._split_label(line)
+        if label:
+            value, _ = self._split_value(text, label)
+            return value
+        with_remark = _WITH_REMARK.fullmatch(line.lstrip(prose.WRAPPING))
+        return self._find_value(with_remark[1]) if with_remark else None
+
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
+        """Split the text after a label into the value that it begins with, and the rest. The value is None if there is none.
+
+        ``label`` is empty if the text is a line without a label.
+        """
         raise NotImplementedError
 
     def _find_value_at_end(self, line: str) -> Any:
         """The value that is the last word or number of a line, whatever signs stand around it. None if there is no value."""
         raise NotImplementedError
 
-    def _find_value_in_prose(self, line: str) -> Any:
-        """The value that a line before the last one says. None if the line says no value."""
-        value = self._find_value(line)
-        return self._find_value_at_end(line) if value is None else value
-
     def _make_object(self, value: Any, reason: str) -> JsonObject:
         """The object that the reply stands for."""
         return {self.key: value, "reason": reason}
 
     def _label_pattern(self) -> str:
-        """A pattern that finds a label inside a text."""
+        """A pattern that finds a label inside a text, up to the place where its value begins."""
         names = "|".join(map(re.escape, self.labels))
-        return rf"(?<![^\W_])(?:{names})"
+        return rf"(?<![^\W_])(?:{names})(?:{_SIGN_AFTER_LABEL}|{_IS_AFTER_LABEL})[\W_]*+"
 
 
 class WordLine(LastLine):
@@ -147,19 +182,8 @@ class WordLine(LastLine):
         return "one of the allowed words"
 
     def echo_pattern(self) -> str:
-        words = []
-        words_after_is = []
-        for word in self.words:
-            words.append(re.escape(word))
-            # After `is`, a single letter is a value only as a capital: "the answer is a city".
-            is_letter = len(word) <= 1
-            words_after_is.append(
-                f"(?-i:{re.escape(word.upper())})" if is_letter else re.escape(word)
-            )
-
-        after_sign = rf"(?=[\W_]*?[:=?：])[\W_]*+(?:{'|'.join(words)})"
-        after_is = rf"[\W_]*?\sis\b[\W_]*+(?:{'|'.join(words_after_is)})"
-        return rf"{self._label_pattern()}(?:{after_sign}|{after_is})(?![^\W_])"
+        words = "|".join(map(re.escape, self.words))
+        return rf"{self._label_pattern()}(?:{words})(?![^\W_])"
 
     def with_options_from(self, prompts: Iterable[str]) -> Self:
         options = {}
@@ -173,23 +197,42 @@ class WordLine(LastLine):
 
     def _find_value(self, line: str) -> Any:
         option = self.options.get(_as_option(line))
-        if option is not None:
-            return self._meaning(option)
-        _, text = self._split_label(line)
-        for word in self.words:
-            if prose.unwrap(word).lower() == text.lower():
-                return self._meaning(word)
-        return None
+        return super()._find_value(line) if option is None else self._meaning(option)
+
+    def _find_value_before_reason(self, line: str) -> Any:
+        # A line may repeat an option of the prompt in other signs: `D) It differs`, `**(D) It differs**`.
+        if self.options:
+            line_words = _only_words(line)
+            for option, word in self.options.items():
+                if line_words.startswith(_only_words(option)):
+                    return self._meaning(word)
+        return super()._find_value_before_reason(line)
+
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
+        lower_text = text.lower()
+        for word in self._longest_first():
+            bare_word = prose.unwrap(word).lower()
+            rest = lower_text.removeprefix(bare_word)
+            if not lower_text.startswith(bare_word) or rest[:1].isalnum():
+                continue
+            # As in `_IS_AFTER_LABEL`: "the answer is a city".
+            is_article = len(word) == 1 and label.lower().endswith("is") and text[:1].islower()
+            if not (rest and is_article):
+                return self._meaning(word), rest
+        return None, text
 
     def _find_value_at_end(self, line: str) -> Any:
         text = _text_to_last_word(line)
-        for word in sorted(self.words, key=len, reverse=True):
+        for word in self._longest_first():
             bare_word = prose.unwrap(word).lower()
             if text.endswith(bare_word):
                 sign_before = text.removesuffix(bare_word)[-1:]
                 if not sign_before.isalnum():
                     return self._meaning(word)
         return None
+
+    def _longest_first(self) -> list[str]:
+        return sorted(self.words, key=len, reverse=True)
 
     def _meaning(self, word: str) -> str:
         return self.meanings.get(word, word)
@@ -216,13 +259,19 @@ class WordListLine(WordLine, kw_only=True):
         return super().read(text)
 
     def _find_value(self, line: str) -> Any:
-        has_label, text = self._split_label(line)
-        words = _BETWEEN_WORDS.split(text.lower())
-        return words if has_label and self._has_value_for_each_item(words) else None
+        # The last line of a list never repeats an option of the prompt.
+        return super(WordLine, self)._find_value(line)
 
     def _find_value_in_prose(self, line: str) -> Any:
         # An option of the prompt is one word, so a line that repeats an option is another value.
         return self.options.get(_as_option(line)) or self._find_value(line)
+
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
+        words = _BETWEEN_WORDS.split(text.lower())
+        value = words[: self.count]
+        if not label or not self._has_value_for_each_item(value):
+            return None, text
+        return value, words[self.count :]
 
     def _has_end(self, lines: Sequence[str]) -> bool:
         return bool(super()._has_end(lines) or self._words_of_line(lines[-1]))
@@ -267,20 +316,20 @@ class ScoreLine(LastLine, kw_only=True):
         return f"a number from 0 to {self.highest} behind a label, or as n/{self.highest}"
 
     def echo_pattern(self) -> str:
-        after_label = r"(?:(?=[\W_]*?[:=?：])|[\W_]*?\sis\b)[\W_]*+[0-9]"
         number = r"(?<![^\W_])(?<![/.])[0-9]{1,3}(?:\.[0-9]{1,9})?"
-        return rf"{self._label_pattern()}{after_label}|{number}\s?/\s?{self.highest}(?![^\W_])"
+        return rf"{self._label_pattern()}[0-9]|{number}\s?/\s?{self.highest}(?![^\W_])"
 
-    def _find_value(self, line: str) -> Any:
-        has_label, text = self._split_label(line)
-        score = _SCORE.fullmatch(text)
+    def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
+        score = _SCORE.match(text)
         if score is None:
-            return None
+            return None, text
         number, scale = score.groups()
-        is_share = scale == str(self.highest)
-        if not is_share and (scale or not has_label):
-            return None
-        return float(number) if float(number) <= self.highest else None
+        rest = text[score.end() :]
+        # A number without a label or a scale could be any number.
+        is_score = scale == str(self.highest) or (label and scale is None)
+        if not is_score or rest[:1].isalnum() or float(number) > self.highest:
+            return None, text
+        return float(number), rest
 
     def _find_value_at_end(self, line: str) -> Any:
         score = _SCORE_AT_END.search(_text_to_last_word(line))
@@ -294,12 +343,26 @@ class ScoreLine(LastLine, kw_only=True):
         return float(number) if float(number) <= self.highest else None
 
 
+@cache
+def _label_at_start(names: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern for a label with one of these names, up to the place where its value begins."""
+    any_name = "|".join(map(re.escape, names))
+    pattern = f"{_BEFORE_LABEL}(?:{any_name})(?:{_AFTER_LABEL})"
+    return re.compile(pattern, re.IGNORECASE)
+
+
 def _text_to_last_word(line: str) -> str:
     """A line in lower case up to the end of the last word or number: without the signs after it."""
     end = len(line)
     while end and not line[end - 1].isalnum():
         end -= 1
-    return line[max(0, end - _MAX_LINE) : end].lower()
+    return line[max(0, end - _MAX_END) : end].lower()
+
+
+def _only_words(line: str) -> str:
+    """The words of a line in lower case, each with a blank after it."""
+    words = _WORD.findall(prose.visible_text(line).lower())
+    return "".join(f"{word} " for word in words)
 
 
 def _as_option(line: str) -> str:

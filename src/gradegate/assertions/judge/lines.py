@@ -1,4 +1,7 @@
-"""Replies in which every line counts: marked sentences, quotations, list items, or a single line."""
+"""Replies in which every line counts: marked sentences, quotations, list items, or a single line.
+
+Each function parses one kind of reply, or raises Unreadable if a line of it has another form.
+"""
 
 import re
 import unicodedata
@@ -17,7 +20,9 @@ def parse_marked_lines(
     The text of a list item or quotation may lack a stop at the end if ``is_quoted`` accepts the text. Raises Unreadable.
     """
     words = "|".join(map(re.escape, marks))
+    # `[attributed]`, `**[Not Attributed]**.`
     mark_at_end = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
+    # `[attributed`, `[is not attributed`
     any_mark = re.compile(rf"\[[^\[\]]*(?:{words})", re.IGNORECASE)
 
     pairs = []
@@ -31,11 +36,12 @@ def parse_marked_lines(
                 f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]"
             )
 
+        # The text is a sentence, or a list item or quotation with the words of a sentence.
         bare_sentence = prose.unwrap(sentence)
-        has_end = prose.has_end(sentence)
-        if not has_end and (is_item or sentence[-1:] in prose.WRAPPING):
-            has_end = is_quoted(bare_sentence)
-        if not has_end or not prose.has_words(sentence) or prose.is_open_ended(sentence):
+        is_whole = prose.has_end(sentence)
+        if not is_whole and (is_item or sentence[-1:] in prose.WRAPPING):
+            is_whole = is_quoted(bare_sentence)
+        if not is_whole or not prose.has_words(sentence) or prose.is_open_ended(sentence):
             raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
         pairs.append((bare_sentence, mark[1].lower()))
     return pairs

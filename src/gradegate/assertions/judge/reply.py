@@ -1,6 +1,8 @@
 """Reads the reply of a grader. A reply is a verdict only if all of it, from start to end, has one of few forms.
 
-docs/verdicts.md describes the forms. Words of prose are never interpreted, in any language.
+docs/verdicts.md describes the forms. Words of prose are never interpreted, in any language. ``read_constrained_reply`` is for
+an endpoint that enforces the schema, ``read_reply`` for all others: what is around the reply is taken away (``peeling``),
+then the grader's object is found, and the form of the question makes a value of the object.
 """
 
 import html
@@ -12,11 +14,11 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
-from gradegate.assertions.judge import prose
+from gradegate.assertions.judge import peeling, prose
 from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.neutral_keys import NeutralKeys, key_before_colon
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.json_text import DuplicateKeyError, refuse_duplicate_keys
-from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 from gradegate.templating import lenient_json
 
@@ -29,11 +31,15 @@ _MAX_BEGIN = 60  # characters before an object that are searched for a blank lin
 ALONE = (
     "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
 )
+# `\u0070`
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
+# The end of the text before an object: a blank line, or the first line of a fence
 _OBJECT_BEGINS = re.compile(
     r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
 )
+# The first line of a fence: ```` ```json ````
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
+# Both refuse a key that is there twice.
 _STRICT = json.JSONDecoder(
     object_pairs_hook=refuse_duplicate_keys, parse_constant=lenient_json.refuse_constant
 )
@@ -43,7 +49,7 @@ _LENIENT = json.JSONDecoder(
     ),
     parse_constant=lenient_json.refuse_constant,
 )
-_TYPES: Mapping[str, Any] = {
+_TYPES: Mapping[str, Any] = {  # of JSON Schema, in Python
     "string": str,
     "boolean": bool,
     "number": (int, float),
@@ -52,72 +58,12 @@ _TYPES: Mapping[str, Any] = {
     "object": dict,
 }
 
-# --- the keys that an object may have besides those of the form ------------------------------------------------
-
-# Their values are not read.
-NEUTRAL = frozenset(
-    "reason reasons reasoning explanation explanations rationale justification analysis thinking thought thoughts comment"
-    " comments note notes evidence confidence summary steps id claim statement sentence quote quotes".split()
-)
-# What a program gives besides a verdict: the other fields of promptfoo's GradingResult.
-OF_PROGRAMS = frozenset(
-    "namedscores namedscoreweights componentresults tokensused assertion metadata suggestions".split()
-)
-# These keys say a verdict, whoever asks for them.
-_VERDICT_KEYS = frozenset("pass passed verdict result success error refusal".split())
-
-
-class NeutralKeys(Struct, frozen=True):
-    """The keys that may be in a reply to one question, besides those of its form.
-
-    ``prompts`` are texts of the user. A key before a colon in one of them is asked for, and so is neutral, too.
-    """
-
-    keys: frozenset[str] = NEUTRAL
-    prompts: tuple[str, ...] = ()
-
-    def check(self, value: Any, schema: JsonObject) -> None:
-        """Raise Unreadable for a key that is neither neutral, nor in ``schema``, nor asked for by a prompt of the user.
-
-        Objects inside the value are checked as deep as the schema describes them.
-        """
-        if isinstance(value, list) and "items" in schema:
-            for item in value:
-                self.check(item, schema["items"])
-        if not isinstance(value, dict):
-            return
-        properties = schema.get("properties", {})
-        for key, inner in value.items():
-            if key in self.keys:
-                continue
-            if key in properties:
-                self.check(inner, properties[key])
-            elif not self._user_asks_for(key):
-                raise Unreadable(
-                    f"its object has the key `{excerpt(key, 60)}`, which was not asked for"
-                )
-
-    def _user_asks_for(self, key: str) -> bool:
-        """Whether a prompt of the user asks for a key. Keys that say a verdict are never accepted."""
-        if "".join(filter(str.isalnum, key)) in _VERDICT_KEYS:
-            return False
-        pattern = re.compile(_key_before_colon(key), re.IGNORECASE)
-        return any(pattern.search(prompt) for prompt in self.prompts)
-
-
-def _key_before_colon(*keys: str) -> str:
-    """A pattern for any of these keys before a colon, in quotes or not."""
-    return rf"(?<![^\W_])(?:{'|'.join(map(re.escape, keys))})[\W_]*?[:：]"
-
-
-# --- a whole reply --------------------------------------------------------------------------------------------
-
 
 class Circumstances(Struct, frozen=True):
-    """What a reply is read with: the texts under judgement, the user's own prompt, and the neutral keys."""
+    """What decides how a reply is read, besides its form."""
 
-    judged: Sequence[str] = ()
-    prompt: Sequence[str] = ()
+    judged: Sequence[str] = ()  # the texts under judgement
+    prompt: Sequence[str] = ()  # the contents of the user's own prompt, if it replaces ours
     keys: NeutralKeys = field(default_factory=NeutralKeys)
 
 
@@ -155,10 +101,10 @@ def read_reply(reply: str, form: Form[T], circumstances: Circumstances) -> Readi
     _check_size(reply)
     text = reply.strip()
     if not (text.startswith("{") and text.endswith("}")):
-        text = prose.peel_reply(reply)
-        if prose.has_reasoning_sign(reply):
+        text = peeling.peel_reply(reply)
+        if peeling.has_reasoning_sign(reply):
             # The grader may have repeated a text with such a sign: what looks like its verdict is then that text's.
-            _refuse_echo(prose.has_reasoning_sign, circumstances.judged)
+            _refuse_echo(peeling.has_reasoning_sign, circumstances.judged)
 
     found = _find_object(text, form, circumstances)
     if not found.is_alone and form.texts_key is None:
@@ -183,7 +129,7 @@ def _refuse_echo(talks_like_judge: Callable[[str], object], texts: Iterable[str]
 
 def _echo_pattern(form: Form[T]) -> re.Pattern[str]:
     """A pattern for a text that talks like a verdict of this form."""
-    pattern = _key_before_colon(*dict.fromkeys(_keys(form.schema)))
+    pattern = key_before_colon(*dict.fromkeys(_keys(form.schema)))
     if form.last_line:
         pattern += "|" + form.last_line.echo_pattern()
     if form.marks:
@@ -243,10 +189,12 @@ def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _Fou
 def _object_of_texts(text: str, form: Form[T], key: str) -> Object:
     """The object that a JSON list of texts stands for. Raises Unreadable."""
     texts = _parse_lenient(text)
+    # A question for one text may be answered by a list of one text, which is then as good as a line.
     wants_one_text = form.schema["properties"][key]["type"] == "string"
-    is_one_text = isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str)
-    if form.read_lines and wants_one_text and is_one_text:
-        return form.read_lines(texts[0])
+    if form.read_lines and wants_one_text and isinstance(texts, list) and len(texts) == 1:
+        [only_text] = texts
+        if isinstance(only_text, str):
+            return form.read_lines(only_text)
     return {key: texts}
 
 
@@ -279,7 +227,7 @@ def _text_of_last_object(text: str) -> str | None:
     if not prose.is_plain(prose_before) or not prose.has_end(prose_before):
         return None
     object_text = text[start:]
-    return prose.unfence(object_text) if fence else object_text
+    return peeling.unfence(object_text) if fence else object_text
 
 
 # --- JSON in a reply ------------------------------------------------------------------------------------------

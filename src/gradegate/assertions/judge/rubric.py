@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from gradegate.core.conversation import Message, Variables
 from gradegate.files import documents
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct
 from gradegate.templating import chat_prompt
 from gradegate.templating.template import (
     TemplateError,
@@ -21,7 +22,8 @@ from gradegate.templating.template import (
 )
 
 Template = tuple[Message, ...]  # contents and images are templates
-_SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # a value that a template shows, as opposed to a tag
+# A value that a template shows, as opposed to a tag: `{{ output }}`
+_SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
@@ -31,7 +33,7 @@ class Rubric(FrozenStruct):
     steps: Mapping[str, Template] = {}
 
     @property
-    def images(self) -> bool:
+    def has_images(self) -> bool:
         """Whether any prompt shows an image."""
         return any(message.images for template in self.steps.values() for message in template)
 
@@ -58,16 +60,19 @@ def built_in_variables() -> frozenset[str]:
     return frozenset(variables)
 
 
-def fill_prompt(
-    template: Template, variables: Variables, ours: bool = False
-) -> tuple[Message, ...]:
-    """Fill in the variables of messages. ``ours`` says that they are a ``default_prompt``. Raises TemplateError."""
+def fill_default_prompt(name: str, variables: Variables) -> tuple[Message, ...]:
+    """Fill in the variables of our prompt with this name. Raises TemplateError."""
+    messages = []
+    for message in default_prompt(name):
+        content = render(message.content, variables, trusted=True)
+        messages.append(Message(message.role, content))
+    return tuple(messages)
+
+
+def fill_prompt(template: Template, variables: Variables) -> tuple[Message, ...]:
+    """Fill in the variables of a prompt of the user. Raises TemplateError."""
     messages = []
     for message in template:
-        if ours:
-            messages.append(Message(message.role, render(message.content, variables, ours)))
-            continue
-
         content = _fill_content(message.content, variables)
         images = tuple(render(image, variables).strip() for image in message.images)
         for image in images:
@@ -178,36 +183,8 @@ def _chat_mistake(written: str) -> str:
     """The mistake in a text that is meant as chat messages. Empty for any other text."""
     value = None
     if written.lstrip().startswith("{"):
-        try:
+        with suppress(ValueError, RecursionError):
             value = json.loads(written)
-        except (ValueError, RecursionError):
-            value = None
     if chat_prompt.is_chat([value]):
         return "is one message: write a list of messages"
     return chat_prompt.chat_mistake(written, only_sendable=True)
-
-
-def list_schema(
-    key: str, item: JsonObject, count: int | None = None, each: Sequence[JsonObject] = ()
-) -> JsonObject:
-    """JSON Schema of an object with a list of such items under ``key``. With ``count``, the list has exactly so many.
-
-    ``each`` is the schema of every single item, in order, for the servers that accept ``prefixItems``.
-    """
-    list_type: dict[str, Any] = {"type": "array", "items": item}
-    if count is not None:
-        list_type["minItems"] = count
-        list_type["maxItems"] = count
-    if each:
-        list_type["prefixItems"] = [*each]
-    return object_schema(**{key: list_type})
-
-
-def object_schema(**properties: JsonObject) -> JsonObject:
-    """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }

@@ -1,14 +1,17 @@
-"""The forms that several evaluators need: a verdict, a list of verdicts, a choice, a score, a list of texts."""
+"""The forms that several evaluators need: a verdict, a list of verdicts, a choice, a score, a list of texts.
+
+A function such as ``verdict_form`` makes the form of one question. The form reads the grader's object into a ``Judgement``,
+into several, or into texts. ``words`` maps each word that a grader may use to the verdict that it means.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form, Object
+from gradegate.assertions.judge.form import Form, Object, list_schema, object_schema
 from gradegate.assertions.judge.last_line import LastLine, WordLine
 from gradegate.assertions.judge.lines import parse_items
-from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
@@ -27,8 +30,8 @@ YES_NO_IDK: NamedTexts = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown"
 TEXT: Object = {"type": "string"}
 YES_NO_LINE = WordLine(
     "verdict",
-    ("answer", "verdict", "result", "criterion met"),
-    ("yes", "no", "y", "n"),
+    labels=("answer", "verdict", "result", "criterion met"),
+    words=("yes", "no", "y", "n"),
     meanings=YES_NO,
 )
 
@@ -55,7 +58,7 @@ def verdict_form(
     words: NamedTexts = YES_NO, last_line: LastLine | None = None
 ) -> Form[Judgement[str]]:
     """The form of a single verdict: ``{"reason", "verdict"}``, or a last line. ``words`` maps each word to its verdict."""
-    return Form(_schema(words), partial(parse_judgement, words=words), last_line)
+    return Form(_verdict_schema(words), partial(parse_judgement, words=words), last_line)
 
 
 def verdict_list_form(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
@@ -67,12 +70,13 @@ def verdict_list_form(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgeme
             raise Unreadable(
                 f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
             )
-        # Nobody asked for an id, but it says which part is meant.
-        if any(isinstance(item, Mapping) and "id" in item for item in items):
+        # Nobody asked for ids, but they say which parts are meant.
+        has_ids = any(isinstance(item, Mapping) and "id" in item for item in items)
+        if has_ids:
             return _verdicts_in_order(item, count, words)
         return tuple(parse_judgement(item, words) for item in items)
 
-    return Form(list_schema("verdicts", _schema(words), count), read)
+    return Form(list_schema("verdicts", _verdict_schema(words), count), read)
 
 
 def numbered_verdicts_form(words: NamedTexts, count: int) -> Form[Judgements]:
@@ -90,12 +94,8 @@ def _verdicts_in_order(item: Object, count: int, words: NamedTexts) -> Judgement
 
 def verdicts_schema(ids: Sequence[int], words: NamedTexts) -> Object:
     """JSON Schema of one verdict for each of these ids."""
-
-    def verdict_schema(*ids: int) -> Object:
-        return object_schema(id={"type": "integer", "enum": [*ids]}, **_properties(words))
-
-    schema_for_each_id = [verdict_schema(id_) for id_ in ids]
-    return list_schema("verdicts", verdict_schema(*ids), len(ids), schema_for_each_id)
+    schema_for_each_id = [_verdict_schema(words, id_) for id_ in ids]
+    return list_schema("verdicts", _verdict_schema(words, *ids), len(ids), schema_for_each_id)
 
 
 def verdicts_by_id(
@@ -122,21 +122,24 @@ def verdicts_by_id(
 
 
 def choice_form(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
-    """The form of one of some choices: ``{"reason", key}``, or a last line. The verdict is spelled as in ``choices``."""
+    """The form of one of some choices: ``{"reason": ..., key: choice}``, or a last line. The verdict is spelled as in ``choices``."""
     choice_by_word = {form.parse_word(choice): choice for choice in choices}
 
     def read(item: Object) -> Judgement[str]:
         value = form.required_value(item, key)
-        word = form.parse_word(value)
-        if word not in choice_by_word:
-            raise Unreadable(
-                f"`{key}` {excerpt(str(value), 40)!r} is not one of the choices", choices
-            )
-        return Judgement(choice_by_word[word], form.reason_of(item))
+        choice = choice_by_word.get(form.parse_word(value))
+        if choice is None:
+            shown_value = excerpt(str(value), 40)
+            raise Unreadable(f"`{key}` {shown_value!r} is not one of the choices", choices)
+        return Judgement(choice, form.reason_of(item))
 
-    schema = object_schema(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
-    labels = ("answer", "verdict", "category", "option", "choice")
-    return Form(schema, read, WordLine(key, labels, tuple(choices)))
+    properties = {"reason": TEXT, key: {**TEXT, "enum": list(choices)}}
+    last_line = WordLine(
+        key,
+        labels=("answer", "verdict", "category", "option", "choice"),
+        words=tuple(choices),
+    )
+    return Form(object_schema(**properties), read, last_line)
 
 
 def texts_form(key: str) -> Form[tuple[str, ...]]:
@@ -145,7 +148,10 @@ def texts_form(key: str) -> Form[tuple[str, ...]]:
 
 
 def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
-    """The form of at least ``least`` texts that are no verdicts: ``{key: [text, ...]}``, a JSON list, or one text in each line."""
+    """The form of at least ``least`` texts: ``{key: [text, ...]}``, a JSON list, or a list with one text to a line.
+
+    The texts are no verdicts, so more replies are readable than for ``texts_form``.
+    """
 
     def read(item: Object) -> tuple[str, ...]:
         texts = form.required_texts(item, key)
@@ -153,23 +159,25 @@ def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
             raise Unreadable(f"it holds no {key}")
         return texts
 
-    def read_lines(text: str) -> Object:
-        return {key: parse_items(text)}
-
-    return Form(list_schema(key, TEXT), read, read_lines=read_lines, texts_key=key)
+    return Form(
+        list_schema(key, TEXT),
+        read,
+        read_lines=lambda text: {key: parse_items(text)},
+        texts_key=key,
+    )
 
 
 def score_form(best: int, last_line: LastLine | None = None) -> Form[Judgement[float]]:
     """The form of a score from 0 to ``best``: ``{"reason", "score"}``, or a last line."""
 
     def read(item: Object) -> Judgement[float]:
-        number = form.parse_number(form.required_value(item, "score"))
-        if number is None or not 0 <= number <= best:
+        score = form.parse_number(form.required_value(item, "score"))
+        if score is None or not 0 <= score <= best:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
-        return Judgement(number, form.reason_of(item))
+        return Judgement(score, form.reason_of(item))
 
-    schema = object_schema(reason=TEXT, score={"type": "integer", "minimum": 0, "maximum": best})
-    return Form(schema, read, last_line)
+    score_schema = {"type": "integer", "minimum": 0, "maximum": best}
+    return Form(object_schema(reason=TEXT, score=score_schema), read, last_line)
 
 
 def parse_judgement(item: Any, words: NamedTexts) -> Judgement[str]:
@@ -186,19 +194,20 @@ def parse_judgement(item: Any, words: NamedTexts) -> Judgement[str]:
     return Judgement(words[word], form.reason_of(item))
 
 
-def _schema(words: NamedTexts) -> Object:
-    """JSON Schema of a verdict with its reason."""
-    return object_schema(**_properties(words))
+def _verdict_schema(words: NamedTexts, *ids: int) -> Object:
+    """JSON Schema of a verdict with its reason, and with one of these ids if there are any.
 
-
-def _properties(words: NamedTexts) -> Object:
-    """The properties of a verdict: the reason comes first, so that the grader thinks before the verdict."""
-    return {"reason": TEXT, "verdict": {**TEXT, "enum": _words_to_request(words)}}
+    The reason comes first, because the grader should think before the verdict.
+    """
+    properties: dict[str, Object] = {}
+    if ids:
+        properties["id"] = {"type": "integer", "enum": [*ids]}
+    properties["reason"] = TEXT
+    properties["verdict"] = {**TEXT, "enum": _words_to_request(words)}
+    return object_schema(**properties)
 
 
 def _words_to_request(words: NamedTexts) -> list[str]:
-    """The words that a grader is asked for: the verdicts themselves. If one of them is no word, all words."""
+    """The words that a grader is asked for: one for each verdict if the verdicts are words themselves, else all."""
     verdicts = dict.fromkeys(words.values())
-    if all(verdict in words for verdict in verdicts):
-        return list(verdicts)
-    return list(words)
+    return list(verdicts if verdicts.keys() <= words.keys() else words)

@@ -1,9 +1,8 @@
 """The context of an answer: the variable ``context``, or the texts that ``contextTransform`` finds in the answer.
 
-A context has units, such as sentences. Graders measure which units are used, and quote units word for word.
+``ContextEvaluator`` is the base of the evaluators that compare something with a context.
 """
 
-import bisect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,101 +15,18 @@ from gradegate.assertions.grading.evaluator import (
     NoVerdict,
     Scoring,
     Transcript,
-    Unreadable,
     Verdict,
     options,
 )
 from gradegate.assertions.judge.prose import strip_invisible
+from gradegate.assertions.metrics.quotations import split_units
 from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Code
-from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating.script import ScriptError, show_code, transform_script
 
-# promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
-_NUMBER = re.compile(r"\(?\d+[.)]?$")
-_PUNCTUATION = str.maketrans(dict.fromkeys("\"'“”‘’«»`*_.,;:…。，；：、", " "))
+# Code that reads a member of the answer: `output.documents`, `output?.[0]`
 _MEMBER_OF_OUTPUT = re.compile(r"\boutput\s*(?:\?\.|\.|\[)")
-# Searches of a whole context. Each costs time, and a grader could quote any number of texts.
-_MAX_SEARCHES = 200
-_MIN_WORDS = 3  # of a quotation that is not a whole unit
-
-
-def split_units(text: str) -> list[str]:
-    """The units of a text as in promptfoo: the lines if there are at least two, else the sentences."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) > 1:
-        return lines
-    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text)]
-    return [sentence for sentence in sentences if sentence and not _NUMBER.match(sentence)]
-
-
-class QuotationFinder:
-    """Finds the places of quotations in a context. A quotation may differ in case and punctuation."""
-
-    def __init__(self, context: str, units: Sequence[str]) -> None:
-        self._context = f" {_fold(context)} "
-        self._units = tuple(units)
-        self._searches = 0
-        # Where each unit begins, in order. A unit that is not found begins where the one before it does.
-        self._starts: list[int] = []
-        # The first place of each folded unit, because whole units may be quoted in any order
-        self._unit_places: dict[str, int] = {}
-
-        position = 0
-        for unit in units:
-            folded = _fold(unit)
-            place = self._context.find(f" {folded} ", position)
-            if place >= 0:
-                position = place
-                self._unit_places.setdefault(folded, place)
-            self._starts.append(position)
-
-    def contains(self, text: str) -> bool:
-        """Whether a text of at least one word is in the context, word for word."""
-        folded = _fold(text)
-        if not folded:
-            return False
-        if folded in self._unit_places:
-            return True
-        self._searches += 1
-        return self._searches <= _MAX_SEARCHES and f" {folded} " in self._context
-
-    def quoted_units(self, quotations: Sequence[str]) -> tuple[str, ...]:
-        """The distinct units that are quoted, in whole or in part, in the order of the context.
-
-        Raises Unreadable if a text is not in the context, or is shorter than a unit and than three words.
-        """
-        quoted_numbers = set[int]()
-        searches = 0
-        place = 0
-        for text in dict.fromkeys(map(_fold, quotations)):
-            previous_place = place
-            place = self._unit_places.get(text, -1)
-            if place < 0:
-                # Most graders quote in the order of the context.
-                place = self._context.find(f" {text} ", previous_place)
-            if place < 0 and searches < _MAX_SEARCHES:
-                searches += 1
-                place = self._context.find(f" {text} ")
-
-            # The units from the one that contains the first character of the text to the one that contains the last
-            first = max(0, bisect.bisect_right(self._starts, place) - 1)
-            end = bisect.bisect_left(self._starts, place + len(text))
-            is_unit = any(_fold(unit) == text for unit in self._units[first:end])
-            is_quotation = is_unit or len(text.split()) >= _MIN_WORDS
-            if place < 0 or not is_quotation:
-                raise Unreadable(
-                    f"{excerpt(text, 80)!r} is not quoted from the context; copy sentences word for word, and add nothing"
-                )
-            quoted_numbers.update(range(first, max(end, first + 1)))
-        return tuple(self._units[number] for number in sorted(quoted_numbers))
-
-
-def _fold(text: str) -> str:
-    """A text for comparison: lower case, one blank between words, without quotation marks and punctuation."""
-    return " ".join(text.lower().translate(_PUNCTUATION).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,25 +105,25 @@ class ContextEvaluator(ModelEvaluator):
 
 
 def verdict_from_parts(
-    parts: Sequence[tuple[str, bool]], summary: str, name: str, text_key: str, holds_key: str
+    parts: Sequence[tuple[str, bool]], part: str, predicate: str, summary: str
 ) -> Verdict:
-    """The verdict of which the score is the share of the parts that hold.
+    """The verdict with the share of the parts that hold as its score.
 
     A part is a text with whether it holds. ``summary`` has a ``{}`` for the number of parts that hold, and another for the
-    number of all. The reason quotes up to five parts that do not hold. In the evidence, the list ``name`` has an object
-    for each part, with the keys ``text_key`` and ``holds_key``.
+    number of all. The reason quotes up to five parts that do not hold. ``part`` and ``predicate`` are words of the evidence:
+    with "sentence" and "attributed" it is ``{"sentences": [{"sentence": text, "attributed": whether it holds}]}``.
     """
-    evidence = []
+    rows = []
     failures = []
     for text, holds in parts:
-        evidence.append({text_key: text, holds_key: holds})
+        rows.append({part: text, predicate: holds})
         if not holds:
             failures.append(text)
 
     total = len(parts)
     holding = total - len(failures)
     reason = "; not: ".join([summary.format(holding, total), *failures[:5]])
-    return Verdict(holding / total, None, reason, {name: evidence})
+    return Verdict(holding / total, None, reason, {f"{part}s": rows})
 
 
 def missing_context(variables: Variables, transform: ContextTransform | None) -> str:

@@ -23,9 +23,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     options,
 )
-from gradegate.assertions.judge import form
-from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.rubric import object_schema
+from gradegate.assertions.judge.form import Form, object_schema, reason_of
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
@@ -48,7 +46,7 @@ class Measurement(Struct, frozen=True):
     """What a metric measured."""
 
     score: Fraction  # exact, from 0 to 1
-    summary: str
+    summary: str  # what the score counts: "3 of 4 claims hold"
     findings: tuple[str, ...] = ()  # sentences about what lowered the score
     notes: tuple[str, ...] = ()  # sentences that the reason shows whatever the score
     evidence: JsonObject = {}
@@ -151,23 +149,17 @@ class Metric(ModelEvaluator):
             evidence["notes"] = list(measurement.notes)
 
         if self.verbose_mode:
-            steps = list(measurement.steps)
-            if not steps:
-                for name, items in measurement.evidence.items():
-                    entries = items.items() if isinstance(items, Mapping) else items
-                    steps += [f"{name}: {entry}" for entry in entries]
-            evidence["steps"] = steps
+            evidence["steps"] = list(measurement.steps) or _evidence_lines(measurement.evidence)
         return evidence
 
 
-def _read_reason(reply: JsonObject) -> str:
-    reason = form.reason_of(reply)
-    if not reason:
-        raise Unreadable("`reason` is not a text")
-    return reason
-
-
-_REASON_FORM = Form(object_schema(reason={"type": "string"}), _read_reason)
+def _evidence_lines(evidence: JsonObject) -> list[str]:
+    """A line for each entry of the lists and mappings in the evidence, with the name of the list or mapping."""
+    lines = []
+    for name, items in evidence.items():
+        entries = items.items() if isinstance(items, Mapping) else items
+        lines += [f"{name}: {entry}" for entry in entries]
+    return lines
 
 
 @options
@@ -368,6 +360,17 @@ def ask_each(
     return ask_distinct(
         judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key))
     )
+
+
+def _read_reason(reply: JsonObject) -> str:
+    """The text of ``{"reason"}``. Raises Unreadable if it is empty."""
+    reason = reason_of(reply)
+    if not reason:
+        raise Unreadable("`reason` is not a text")
+    return reason
+
+
+_REASON_FORM = Form(object_schema(reason={"type": "string"}), _read_reason)
 
 
 # --- measuring ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Requirements, Transcript
 from gradegate.core.conversation import Turn
@@ -18,7 +18,8 @@ from gradegate.files.json_text import (
     describe_syntax_error,
     refuse_duplicate_keys,
 )
-from gradegate.files.yaml_reader import MAX_DEPTH, at_line
+from gradegate.files.line_numbers import at_line
+from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text, uniform_call
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
@@ -43,11 +44,11 @@ class CallsEvaluator(Evaluator):
 
 
 class Step(FrozenStruct):
-    """One call. A pattern may match any of ``names``."""
+    """One call, as a step of a trajectory."""
 
-    kind: str
-    name: str
-    names: tuple[str, ...]
+    kind: Literal["tool", "command"]
+    name: str  # of the tool, or the command line
+    names: tuple[str, ...]  # a pattern may match any of them
     arguments: Any  # the JSON value, or the text if the text is not JSON
     parse_error: str = ""  # why the arguments are a text
 
@@ -175,10 +176,14 @@ def resolve_tool(name: str, transcript: Transcript) -> str:
 
 def name_and_arguments(call: JsonObject) -> tuple[str, str]:
     """The name of a call, and its arguments as text. Both are empty if the value is not a call."""
-    function = call.get("function") if isinstance(call, Mapping) else None
+    function = None
+    if isinstance(call, Mapping):
+        function = call.get("function")
     if not isinstance(function, Mapping):
         return "", ""
-    return str(function.get("name") or ""), str(function.get("arguments") or "")
+    name = function.get("name") or ""
+    arguments = function.get("arguments") or ""
+    return str(name), str(arguments)
 
 
 def parse_arguments(name: str, text: str) -> Any:

@@ -85,9 +85,7 @@ def _keep_results(delivery: Delivery) -> None:
     gitignore = f"{folder_name}/.gitignore"
     if not (root / gitignore).exists():
         documents[gitignore] = lambda: data_file(["*\n"])
-    places = {}
-    for name in documents:
-        places[name] = Place(root, tuple(name.split("/")), private=True)
+    places = {name: Place(root, tuple(name.split("/")), private=True) for name in documents}
     failures = list(write_documents(documents, places, unchanged).values())
     if failures:
         print_error(failures[0])

@@ -30,15 +30,18 @@ def schema(of: str) -> str:
     if of == "config":
         return json.dumps(config_schema(), indent=1) + "\n"
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps(draft | _without_indents(struct_schema(Results)), indent=2) + "\n"
+    return json.dumps(draft | _dedent_descriptions(struct_schema(Results)), indent=2) + "\n"
 
 
-def _without_indents(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with descriptions as ``inspect.getdoc`` returns them: only some releases of msgspec remove indents."""
-    schema = dict(schema)
+def _dedent_descriptions(schema: dict[str, Any]) -> dict[str, Any]:
+    """Copy a schema, and remove the indents that its descriptions have as docstrings of Python.
+
+    Only some releases of msgspec remove them.
+    """
+    dedented = dict(schema)
     for key, value in schema.items():
         if isinstance(value, dict):
-            schema[key] = _without_indents(value)
-    if isinstance(schema.get("description"), str):
-        schema["description"] = inspect.cleandoc(schema["description"])
-    return schema
+            dedented[key] = _dedent_descriptions(value)
+        elif key == "description":
+            dedented[key] = inspect.cleandoc(value)
+    return dedented

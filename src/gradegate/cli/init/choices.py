@@ -80,10 +80,10 @@ def is_address(id_: str) -> bool:
 
 def key_variables(model: str, option: str, key: str = "") -> tuple[str, ...]:
     """The variables without which a model cannot be asked, sorted. Raises ConfigError for an unknown id."""
-    id_ = model
+    # Every model of a vendor takes the same key.
     if model.endswith(options.PLACEHOLDER):
-        id_ = f"{model.removesuffix(options.PLACEHOLDER)}any"  # every model of a vendor takes the same key
-    spec = ProviderSpec(id_, config={"apiKeyEnvar": key} if key else {}, origin=Origin(option))
+        model = f"{model.removesuffix(options.PLACEHOLDER)}any"
+    spec = ProviderSpec(model, config={"apiKeyEnvar": key} if key else {}, origin=Origin(option))
     folder = Path()
     providers = ProviderBinder(Suite(option), Workspace(folder), folder, Client(environ={}), {})
     provider = providers.bind_provider(spec)

@@ -37,7 +37,7 @@ class WorkflowStep(FrozenStruct):
     workflow: JsonObject
     job: JsonObject
     step: JsonObject
-    path: YamlPath
+    path: YamlPath  # ``["jobs", NAME, "steps", NUMBER]``
 
     @property
     def uses(self) -> str:
@@ -61,7 +61,7 @@ def describe_workflows(root: Path) -> WorkflowReport:
     """Describe every step of a repository's workflows that uses gradegate."""
     lines: list[str] = []
     problems: list[str] = []
-    paths = sorted((root / ".github" / "workflows").glob("*.y*ml"))
+    paths = sorted(root.glob(".github/workflows/*.y*ml"))
     for path in paths[:_MOST_WORKFLOWS]:
         name = path.relative_to(root).as_posix()
         try:

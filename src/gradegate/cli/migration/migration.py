@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,10 +24,15 @@ from gradegate.cli.migration.eval_command import CONCURRENCY, IS_EVAL, read_eval
 from gradegate.config.load import config_paths
 from gradegate.core.settings import ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
-from gradegate.files.edits import Edits, Remarked
+from gradegate.files.edits import CommentedText, Edits
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET_WARNING
-from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_cure, migrate_inputs
+from gradegate.github.promptfoo_inputs import (
+    PROMPTFOO_VARIABLES,
+    GateEntry,
+    concurrency_cure,
+    migrate_inputs,
+)
 from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
 from gradegate.planning.plan import Plan
 from gradegate.security.environment import STAND_IN
@@ -37,15 +42,6 @@ _PROMPTFOO_ACTION = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
 _PASS_RATE_VARIABLE = "PROMPTFOO_PASS_RATE_THRESHOLD"  # in per cent, as the input
 _PASS_RATE_INPUT = "fail-on-threshold"
 _INPUTS = {"min-pass-rate": _PASS_RATE_INPUT, "runs": "repeat-min-pass"}  # by the key of the gate
-
-
-class GateEntry(NamedTuple):
-    """A key of a config's gate with its value."""
-
-    key: str
-    value: float | str
-
-
 _EVERY_CASE = GateEntry("min-pass-rate", 1.0)  # what a config without a gate requires
 
 
@@ -107,7 +103,7 @@ class Migration(Struct):
             self._note(what, edits.origin([*step.path, "with", key]), cure)
 
         dropped: list[str] = []
-        added: dict[str, Any] = {"uses": Remarked(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
         if changes.put or inputs.keys() - changes.drop:
             edits.change([*step.path, "with"], changes.drop, changes.put, changes.rename)
         elif inputs:
@@ -117,7 +113,7 @@ class Migration(Struct):
         elif changes.env:
             added["env"] = changes.env
         edits.change(step.path, dropped, added)
-        return GateEntry(*changes.gate) if changes.gate else None
+        return changes.gate
 
     def _change_command_step(self, edits: Edits, step: WorkflowStep) -> bool:
         """Change a step that runs `promptfoo eval`, if a step of the Action can do the same. Returns whether it can."""
@@ -145,25 +141,24 @@ class Migration(Struct):
             self._note(f"a step that runs promptfoo stays: {command.obstacle}", origin, cure)
             return False
 
-        added: dict[str, Any] = {"uses": Remarked(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
         if inputs:
             added["with"] = inputs
         edits.change(step.path, {"shell", "working-directory"}, added, {"run": "uses"})
         self._note_readers(edits, step, str(inputs.get("output", "")).split())
         return True
 
-    def _note_readers(self, edits: Edits, step: WorkflowStep, outputs: Iterable[str]) -> None:
-        """Note the later steps of the job that read an output of promptfoo."""
+    def _note_readers(self, edits: Edits, step: WorkflowStep, outputs: Sequence[str]) -> None:
+        """Note the later steps of the job that read a file which ``step`` writes, one of ``outputs``."""
         cure = "remove it where it decides: the step of the gate fails by itself"
-        for reader in iterate_steps(edits.values):
-            is_later = reader.path[1] == step.path[1] and reader.path > step.path
-            if not is_later:
+        for later_step in iterate_steps(edits.values):
+            if later_step.job_name != step.job_name or later_step.path <= step.path:
                 continue
-            script = str(reader.step.get("run") or "")
+            script = str(later_step.step.get("run") or "")
             for output in outputs:
                 if Path(output).name in script:
                     what = f"this step reads {output}, which has another form now (docs/results.schema.json)"
-                    self._note(what, edits.origin([*reader.path, "run"]), cure)
+                    self._note(what, edits.origin([*later_step.path, "run"]), cure)
 
     def _read_step(
         self, edits: Edits, step: WorkflowStep, gate_entry: GateEntry | None, change: bool
@@ -451,8 +446,7 @@ def _choose_gate_entry(
 def _gate_entry_of_env(edits: Edits) -> GateEntry | None:
     """The pass rate that a config's `env` requires."""
     pass_rate = mapping_at(edits.wanted, "env").get(_PASS_RATE_VARIABLE)
-    gate = migrate_inputs({_PASS_RATE_INPUT: pass_rate}).gate
-    return GateEntry(*gate) if gate else None
+    return migrate_inputs({_PASS_RATE_INPUT: pass_rate}).gate
 
 
 def _iterate_assertions(

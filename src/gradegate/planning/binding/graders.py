@@ -16,8 +16,12 @@ from gradegate.planning.binding.default_graders import (
     describe_default,
     without_any_key,
 )
-from gradegate.planning.binding.plugins import find_plugin, resolve_gateway
-from gradegate.planning.binding.providers import ProviderBinder, missing_keys
+from gradegate.planning.binding.providers import (
+    ProviderBinder,
+    find_plugin,
+    missing_keys,
+    resolve_gateway,
+)
 from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import PROVIDERS, Provider, with_id, with_model
 from gradegate.security.environment import VariableUse

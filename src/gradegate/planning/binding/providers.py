@@ -5,22 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.config.providers import with_environment
-from gradegate.core.provider_spec import UNREAD, ProviderSpec
+from gradegate.core.provider_spec import NOTHING, UNREAD, ProviderSpec
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.paths import runs_code
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
-from gradegate.planning.binding.plugins import find_plugin, resolve_gateway
 from gradegate.planning.binding.tool_files import with_tool_files
 from gradegate.planning.checks import scripts
 from gradegate.planning.identity import digest
 from gradegate.providers.api import options as provider_options
 from gradegate.providers.api.content import DECLARING, function_schemas
-from gradegate.providers.api.provider import NamedTarget, Provider, ProviderSetup
+from gradegate.providers.api.provider import (
+    PROVIDERS,
+    Build,
+    NamedTarget,
+    Provider,
+    ProviderSetup,
+    split_id,
+)
+from gradegate.sandbox.repository_code import ALLOW_CODE, USE_ANSWERS
 from gradegate.security.environment import Environment, VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import transform_script
+
+_AS_CODE = f"{USE_ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {ALLOW_CODE}"
 
 
 class ProviderBinder(FrozenStruct):
@@ -178,3 +187,48 @@ class ProviderBinder(FrozenStruct):
 def missing_keys(provider: Provider, spec: ProviderSpec) -> list[Mistake]:
     """A mistake for each key that a provider lacks, at the place where a config names it as ``spec``."""
     return [replace(mistake, origin=spec.origin) for mistake in provider.missing]
+
+
+# --- ids ----------------------------------------------------------------------------------------------------------
+
+
+def find_plugin(spec: ProviderSpec) -> tuple[Build, str]:
+    """The plug-in that builds a provider of this id, and the model's name in the id.
+
+    For ``openai:chat:gpt-5`` these are the plug-in of ``openai:chat``, and ``gpt-5``. Raises ConfigError if there is none.
+    """
+    provider_options.check_id(spec)
+    parts = split_id(spec.id)
+    if parts is not None:
+        prefix, model = parts
+        build = PROVIDERS.find(prefix)
+        if build is not None:
+            return build, model
+
+    if runs_code(spec.id):
+        raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
+    raise ConfigError.at(
+        f"no such provider `{spec.id}`", spec.origin, provider_options.suggest_id(spec.id)
+    )
+
+
+def resolve_gateway(spec: ProviderSpec) -> ProviderSpec:
+    """The vendor's own model, if the id is ``adaline:VENDOR:KIND:MODEL``. Any other spec stays as it is.
+
+    Adaline's gateway is a library that asks the vendor, so there is no server to send requests to.
+    """
+    gateway, *parts = spec.id.split(":", 3)
+    if gateway != "adaline" or len(parts) < 3:
+        return spec
+
+    vendor, kind, model = parts
+    model_id = ":".join(parts)
+    if kind == "chat" and PROVIDERS.find(vendor):
+        model_id = f"{vendor}:{model}"
+
+    # Google's own options already have the names that Adaline uses.
+    own_names = NOTHING if vendor in ("google", "vertex") else provider_options.ADALINE
+    config = {}
+    for name, value in spec.config.items():
+        config[own_names.get(name, name)] = value
+    return replace(spec, id=model_id, label=spec.name, config=config)

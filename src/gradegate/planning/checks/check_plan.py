@@ -62,46 +62,25 @@ class Findings(Struct):
 
     def error(self, *, keyless: bool) -> ConfigError | None:
         """The error to raise, if any. In a ``keyless`` context a missing key is no mistake."""
-        if not keyless:
-            mistakes = self.mistakes + self.missing
-        elif not self.mistakes:
-            mistakes = []
-        else:
-            # A mistake at the place of a missing key may be about the stand-in, which is no address and no number.
-            # If there are only such mistakes, the keys are what is wrong.
-            missing = [mistake for mistake in self.mistakes + self.missing if mistake.missing]
-            places = {mistake.origin for mistake in missing if mistake.origin}
-            certain = [
-                mistake
-                for mistake in self.mistakes
-                if not mistake.missing and mistake.origin not in places
-            ]
-            mistakes = certain or missing
+        mistakes = self._certain_mistakes() if keyless else self.mistakes + self.missing
         return ConfigError(*_merge_equal_mistakes(mistakes)) if mistakes else None
 
+    def _certain_mistakes(self) -> list[Mistake]:
+        """The mistakes that would remain with all keys.
 
-def _merge_equal_mistakes(mistakes: Iterable[Mistake]) -> list[Mistake]:
-    """Mistakes in the order of their places; one that occurs at several places is listed once, with the places."""
-    origins_of: dict[Mistake, list[Origin | None]] = {}
-    for mistake in mistakes:
-        without_origin = Mistake(mistake.what, None, mistake.cure, mistake.missing)
-        origins = origins_of.setdefault(without_origin, [])
-        if mistake.origin not in origins:
-            origins.append(mistake.origin)
-
-    merged = []
-    for mistake, origins in origins_of.items():
-        what = mistake.what
-        other_places = [str(origin) for origin in origins[1:] if origin]
-        if other_places:
-            what += f" (also at {list_some(other_places[:5], len(other_places))})"
-        merged.append(replace(mistake, what=what, origin=origins[0]))
-    return sorted(merged, key=_file_and_line)
-
-
-def _file_and_line(mistake: Mistake) -> tuple[str, int]:
-    origin = mistake.origin
-    return (origin.file, origin.line) if origin else ("", 0)
+        A mistake at the place of a missing key may be about the stand-in for the key, which is no address and no number. If
+        there are only such mistakes, the missing keys are what is wrong.
+        """
+        if not self.mistakes:
+            return []
+        missing = [mistake for mistake in self.mistakes + self.missing if mistake.missing]
+        places = {mistake.origin for mistake in missing if mistake.origin}
+        certain = [
+            mistake
+            for mistake in self.mistakes
+            if not mistake.missing and mistake.origin not in places
+        ]
+        return certain or missing
 
 
 def check_plan(
@@ -112,7 +91,7 @@ def check_plan(
     limits: Limits,
     settings: Settings,
 ) -> Findings:
-    """Check each suite, and then what they have in common."""
+    """Check each suite, and then what they have in common. ``providers`` are those of all suites."""
     findings = Findings()
     for draft in drafts:
         suite = draft.providers.suite
@@ -183,3 +162,27 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
     draft.notes += assertions.notes_on_powerless_gate(suite, jobs)
     draft.notes += assertions.notes_on_assertions(jobs, draft.cases)
     draft.notes += variables.notes()
+
+
+def _merge_equal_mistakes(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Mistakes in the order of their places; one that occurs at several places is listed once, with the places."""
+    origins_of: dict[Mistake, list[Origin | None]] = {}
+    for mistake in mistakes:
+        without_origin = Mistake(mistake.what, None, mistake.cure, mistake.missing)
+        origins = origins_of.setdefault(without_origin, [])
+        if mistake.origin not in origins:
+            origins.append(mistake.origin)
+
+    merged = []
+    for mistake, origins in origins_of.items():
+        what = mistake.what
+        other_places = [str(origin) for origin in origins[1:] if origin]
+        if other_places:
+            what += f" (also at {list_some(other_places[:5], len(other_places))})"
+        merged.append(replace(mistake, what=what, origin=origins[0]))
+    return sorted(merged, key=_file_and_line)
+
+
+def _file_and_line(mistake: Mistake) -> tuple[str, int]:
+    origin = mistake.origin
+    return (origin.file, origin.line) if origin else ("", 0)

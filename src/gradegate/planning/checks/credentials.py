@@ -52,11 +52,13 @@ def provider_mistakes(provider: Provider, egress: EgressPolicy) -> list[Mistake]
         return []
     stand_ins = {mistake.missing: STAND_IN for mistake in provider.missing}
     egress = replace(egress, variables={**egress.variables, **stand_ins})
-    if nowhere := explain_unreachable(provider.url, egress.variables):
-        why, cure = nowhere
+    unreachable = explain_unreachable(provider.url, egress.variables)
+    if unreachable:
+        why, cure = unreachable
         what = f"`{provider.name}` cannot be called: {why}"
         return [Mistake(what, provider.origin, cure)]
-    if objection := egress.objection(provider.url):
+    objection = egress.objection(provider.url)
+    if objection:
         what = f"`{provider.name}` would ask {provider.host}: {objection}"
         cure = "name another host"
         if objection == PRIVATE:
@@ -66,7 +68,8 @@ def provider_mistakes(provider: Provider, egress: EgressPolicy) -> list[Mistake]
     config = provider.spec.config if provider.spec else {}
     headers = dict(config.get("headers") or {})
     for name, value in headers.items():
-        if problem := _header_problem(str(name).strip().lower(), str(value), provider):
+        problem = _header_problem(str(name).strip().lower(), str(value), provider)
+        if problem:
             what = f"the header `{name}` of `{provider.name}` {problem}"
             return [Mistake(what, provider.origin, "remove it")]
 
@@ -83,9 +86,8 @@ def _header_problem(name: str, value: str, provider: Provider) -> str | None:
         return "sets where a request ends, which gradegate does itself"
     if not value.replace("\t", "").isprintable():
         return "has a character that does not print"
-    replaces_part = (
-        bool(provider.fields) and name != "host" and not _PARTS.isdisjoint(re.split("[-_]", name))
-    )
+    names_part = not _PARTS.isdisjoint(re.split("[-_]", name))
+    replaces_part = names_part and provider.fields and name != "host"
     if provider.uses and (replaces_part or "method" in name):
         return "makes another request of one with a key"
     return None
@@ -95,7 +97,9 @@ def notes_on_written_keys(suite: Suite) -> Iterator[Note]:
     """A note for each key that a config contains itself, instead of the name of a variable."""
     cure = "everybody who reads the file can use it; make a new key, and write `apiKeyEnvar: NAME`"
     for spec in suite.provider_specs():
-        from_environment = {*spec.drawn, *(use.place.partition(".")[0] for use in spec.reads)}
+        from_environment = set(spec.drawn)  # names of options that a variable fills in
+        for use in spec.reads:
+            from_environment.add(use.place.partition(".")[0])
         for name, value in (*spec.config.items(), *spec.env.items()):
             if name not in from_environment and _is_key(name, value):
                 origin = spec.places.get(name, spec.origin)
@@ -113,7 +117,30 @@ def _is_key(name: str, value: object) -> bool:
 def _use_mistakes(
     use: VariableUse, provider: Provider, egress: EgressPolicy, addresses: Iterable[str]
 ) -> Iterator[Mistake]:
-    """Why a provider may not send a variable as what it would send it, or else not to these addresses."""
+    """Why a provider may not send a variable at all as it would, or why not to some of these addresses."""
+    mistake = _forbidden_use(use, provider, egress)
+    if mistake:
+        yield mistake
+        return
+
+    # A key goes only to its hosts, and only with the requests that it is for.
+    name = use.variable
+    for url in addresses:
+        if not egress.reaches_host(name, url, listed=not provider.fields):
+            host = host_of(url)
+            what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
+            cure = f"allow it: <--allowed-hosts {host}>"
+            if not egress.is_vendor_key(name):
+                cure += f", or, if it is not a secret, `allowed-env: {name}`"
+            yield Mistake(what, provider.origin, cure)
+    if not egress.fits_request(name, provider.method, provider.url):
+        problem = unexpected_request(name, provider.method, provider.url)
+        what = f"`{provider.name}`: {problem}"
+        yield Mistake(what, provider.origin, "correct the address in its config")
+
+
+def _forbidden_use(use: VariableUse, provider: Provider, egress: EgressPolicy) -> Mistake | None:
+    """Why a provider may not send a variable as what it would send it, to whatever host."""
     name = use.variable
     sent = FIELD if use.sent == TEXT and use.place in provider.fields else use.sent
     would_send = f"`{provider.name}` would send {name}"
@@ -128,46 +155,26 @@ def _use_mistakes(
     if signs_as and sent == FIELD and not is_default_key and use.place != signs_as:
         what = f"{would_send}, which is for signing and must not be sent"
         cure = f"write it as `{signs_as}` of a `bedrock` provider, or leave it to the environment"
-        yield Mistake(what, provider.origin, cure)
-        return
+        return Mistake(what, provider.origin, cure)
 
     # A vendor's key is sent only as a credential, and only by that vendor's providers.
-    if egress.is_vendor_key(name):
-        if sent != FIELD:
-            what = "`http:` is for applications and sends no vendor's key"
-            cure = "give the gateway's key its own variable name, or use the vendor's provider"
-            if provider.fields:
-                what = "a vendor's key is sent only as the credential of a provider"
-                cure = f"write `apiKeyEnvar: {name}`"
-            yield Mistake(f"{would_send} in `{use.place}`: {what}", provider.origin, cure)
-            return
-        if name not in provider.vendor.keys and not provider.takes_keys_of_hosts:
-            what = f"{would_send}, which is another vendor's key"
-            cure = f"name a key of its own, or use the provider that {name} belongs to"
-            yield Mistake(what, provider.origin, cure)
-            return
+    is_vendor_key = egress.is_vendor_key(name)
+    if is_vendor_key and sent != FIELD:
+        what = "`http:` is for applications and sends no vendor's key"
+        cure = "give the gateway's key its own variable name, or use the vendor's provider"
+        if provider.fields:
+            what = "a vendor's key is sent only as the credential of a provider"
+            cure = f"write `apiKeyEnvar: {name}`"
+        return Mistake(f"{would_send} in `{use.place}`: {what}", provider.origin, cure)
+    if is_vendor_key and name not in provider.vendor.keys and not provider.takes_keys_of_hosts:
+        what = f"{would_send}, which is another vendor's key"
+        cure = f"name a key of its own, or use the provider that {name} belongs to"
+        return Mistake(what, provider.origin, cure)
 
     # Any other credential is sent only in the credential field or in headers.
-    if (
-        sent not in (FIELD, HEADER)
-        and egress.is_credential(name)
-        and not egress.is_address(name, provider.url)
-    ):
+    may_be_in_text = not egress.is_credential(name) or egress.is_address(name, provider.url)
+    if sent not in (FIELD, HEADER) and not may_be_in_text:
         what = f"{would_send} in `{use.place}`: a credential is sent only in headers"
         cure = f"send it in `headers`, or, if it is not a secret, write `allowed-env: {name}` in the workflow"
-        yield Mistake(what, provider.origin, cure)
-        return
-
-    # It goes only to its hosts, and only with the requests that it is for.
-    for url in addresses:
-        if not egress.reaches_host(name, url, listed=not provider.fields):
-            host = host_of(url)
-            what = f"{would_send} to {host}, which is not a host of that key"
-            cure = f"allow it: <--allowed-hosts {host}>"
-            if not egress.is_vendor_key(name):
-                cure += f", or, if it is not a secret, `allowed-env: {name}`"
-            yield Mistake(what, provider.origin, cure)
-    if not egress.fits_request(name, provider.method, provider.url):
-        problem = unexpected_request(name, provider.method, provider.url)
-        what = f"`{provider.name}`: {problem}"
-        yield Mistake(what, provider.origin, "correct the address in its config")
+        return Mistake(what, provider.origin, cure)
+    return None

@@ -10,7 +10,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.files.paths import runs_code
-from gradegate.planning.binding.plugins import resolve_gateway
+from gradegate.planning.binding.providers import resolve_gateway
 from gradegate.planning.plan import Job, grading_models
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_model import ChatModel
@@ -22,7 +22,9 @@ from gradegate.templating import json_schema
 
 def grader_kind_mistakes(suite: Suite) -> Iterator[Mistake]:
     """A grader of the command line that cannot serve the kind it is set for, even if no assertion asks it."""
-    target_names = {name for spec in suite.all_targets for name in spec.names}
+    target_names = set[str]()
+    for target in suite.all_targets:
+        target_names.update(target.names)
     for kind, spec in suite.option_graders.items():
         if kind == "*" or spec.id in target_names:
             continue
@@ -62,36 +64,40 @@ def price_mistakes(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
 
 def tool_mistakes(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterator[Mistake]:
     """Assertions about tool calls without tools to check them against, and tools with an invalid schema."""
-    checking = [
-        bound
-        for binding in bindings
-        for bound in binding.members
-        if hasattr(bound.evaluator, "tools")
-    ]
-    if not checking:
-        return
-    for target in targets:
-        for bound in checking:
-            tools = target.tools
-            origin = target.origin
-            assertion_tools = bound.evaluator.tools  # type: ignore[attr-defined]  # see above
-            if assertion_tools is not None:
-                tools = function_schemas({"tools": assertion_tools})
-                origin = bound.assertion.origin
-            if not tools:
-                if assertion_tools is None and target.tool_mistakes:
-                    yield from target.tool_mistakes
-                    continue
-                what = f"`{bound.assertion.type}` checks calls against the `tools` of `{target.name}`, which has none"
-                cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
-                yield Mistake(what, bound.assertion.origin, cure)
-                continue
-            for name, schema in tools.items():
-                try:
-                    json_schema.check_schema(to_json(schema))
-                except ValueError as e:
-                    what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
-                    yield Mistake(what, origin, "correct them")
+    checking = []
+    for binding in bindings:
+        checking += [bound for bound in binding.members if hasattr(bound.evaluator, "tools")]
+    if checking:
+        for target in targets:
+            for bound in checking:
+                yield from _tool_mistakes_of(bound, target)
+
+
+def _tool_mistakes_of(bound: BoundAssertion, target: Provider) -> Iterator[Mistake]:
+    """The mistakes of one assertion about the tool calls of one target."""
+    asserted = bound.assertion
+    tools = target.tools
+    origin = target.origin
+    assertion_tools = bound.evaluator.tools  # type: ignore[attr-defined]  # see above
+    if assertion_tools is not None:
+        tools = function_schemas({"tools": assertion_tools})
+        origin = asserted.origin
+
+    if tools:
+        for name, schema in tools.items():
+            try:
+                json_schema.check_schema(to_json(schema))
+            except ValueError as e:
+                what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
+                yield Mistake(what, origin, "correct them")
+    elif assertion_tools is None and target.tool_mistakes:
+        yield from target.tool_mistakes
+    else:
+        what = (
+            f"`{asserted.type}` checks calls against the `tools` of `{target.name}`, which has none"
+        )
+        cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
+        yield Mistake(what, asserted.origin, cure)
 
 
 def target_image_mistakes(case: Case, targets: Iterable[Provider]) -> Iterator[Mistake]:
@@ -108,14 +114,15 @@ def grader_image_mistakes(case: Case, bindings: Iterable[Binding]) -> Iterator[M
     """Graders that do not accept the images or the message keys that an assertion sends them."""
     for binding in bindings:
         for bound in binding.members:
-            if model := bound.models.get("text"):
+            model = bound.models.get("text")
+            if model:
                 yield from _grader_mistakes(case, bound, model)
 
 
 def _grader_mistakes(case: Case, bound: BoundAssertion, model: Provider) -> Iterator[Mistake]:
     name = f"`{bound.assertion.type}`"
     origin = bound.assertion.origin
-    sends_images = bound.rubric.images or (bound.evaluator.requires.images and has_images(case))
+    sends_images = bound.rubric.has_images or (bound.evaluator.requires.images and has_images(case))
     if sends_images and not model.takes_images:
         what = f"{name} shows images to `{model.name}`, which does not accept images"
         yield Mistake(what, origin, "use a grader that accepts images")

@@ -74,6 +74,8 @@ def _nothing_selected(
         cure = "keep a test and a provider that the rule selects, or run without the option"
         return Mistake(what, rule.origin, cure)
 
+    if rule.select == Select() and not any(job.assertions for job in jobs):
+        return Mistake(what, rule.origin, "give a test an `assert`: no test has one")
     return Mistake(what, rule.origin, f"correct `select`: {_explain_select(rule, jobs)}")
 
 

@@ -39,6 +39,7 @@ _UUID_IS_EMPTY = (
     "is filled in with nothing there, as by promptfoo; for an id of each test's own write `{{uuid}}`, and "
     "`defaultTest: {options: {transformVars: '({...vars, uuid: context.uuid})'}}`"
 )
+# `{{ uuid }}`, `{{ context.uuid }}`
 _UUID = re.compile(r"\{\{-?\s*(context(?=\.uuid\b)|uuid)(?:\.uuid)?\s*-?\}\}")
 
 
@@ -49,6 +50,7 @@ class _Template(FrozenStruct):
     origin: Origin
     texts: tuple[str, ...]
     extra_variables: frozenset[str] = frozenset()  # beside those of the test
+    is_request: bool = False  # it is in the config of a provider, and is sent to it
     comments: bool = True  # whether it may contain comments of the template language
 
 
@@ -74,16 +76,14 @@ class VariableCheck(Struct):
         prompts: Iterable[PromptSpec],
         targets: Iterable[Provider],
     ) -> None:
-        """Look at the variables of a case, and at the prompts, requests and values that they are filled into."""
+        """Look at the variables of a case, and at the prompts, requests and values that they are filled into.
+
+        ``values`` is one combination of the variables of the case.
+        """
         for name, value in case.vars.items():
             if not isinstance(value, str) or "{" in value:
                 self._check_environment(f"the variable `{name}`", case.origin, _find_texts(value))
-        for name, value in values.items():
-            if isinstance(value, str) and "{" in value:
-                with suppress(TemplateError):  # a mistake where the value is filled in
-                    for undefined in sorted(undefined_names(value, values)):
-                        text = f"the variable `{name}` refers to `{undefined}`, which is not defined, so the text stays as it is"
-                        self.text_notes[Note(text, case.origin)] = None
+        self._note_undefined_references(case, values)
 
         templates: list[_Template] = []
         if not case.is_recorded:
@@ -99,6 +99,15 @@ class VariableCheck(Struct):
             if lacking is not None:
                 self.uses[template] += 1
                 self.lacks.update((template, name) for name in sorted(lacking))
+
+    def _note_undefined_references(self, case: Case, values: JsonObject) -> None:
+        """Note each name in a variable that no variable has."""
+        for name, value in values.items():
+            if isinstance(value, str) and "{" in value:
+                with suppress(TemplateError):  # a mistake where the value is filled in
+                    for undefined in sorted(undefined_names(value, values)):
+                        text = f"the variable `{name}` refers to `{undefined}`, which is not defined, so the text stays as it is"
+                        self.text_notes[Note(text, case.origin)] = None
 
     def _prompt_templates(self, case: Case, prompts: Iterable[PromptSpec]) -> Iterator[_Template]:
         if case.turns:
@@ -116,18 +125,9 @@ class VariableCheck(Struct):
         texts = template.texts
         if not any(map(is_template, texts)):
             return None
-
-        if template.extra_variables is _REQUEST_VARIABLES:
-            # A provider's config may show the environment, and its other templates were checked when it was bound.
-            expressions = set()
-            for text in texts:
-                for match in _UUID.finditer(text):
-                    if match[1] not in values:
-                        expressions.add(match[0])
-            for expression in sorted(expressions):
-                note = f"{template.name}: `{expression}` {_UUID_IS_EMPTY}"
-                self.text_notes[Note(note, template.origin)] = None
-                texts = tuple(text.replace(expression, "") for text in texts)
+        if template.is_request:
+            # It may show the environment, and its other templates were checked when the provider was built.
+            texts = self._without_uuids(template, values)
         else:
             self._check_environment(template.name, template.origin, texts)
 
@@ -140,6 +140,21 @@ class VariableCheck(Struct):
         if not names:
             return None
         return frozenset(names - _ALWAYS_DEFINED - template.extra_variables - values.keys())
+
+    def _without_uuids(self, template: _Template, values: JsonObject) -> tuple[str, ...]:
+        """The texts without ids that no variable has. A note says what happens to each."""
+        expressions = set()
+        for text in template.texts:
+            for match in _UUID.finditer(text):
+                if match[1] not in values:
+                    expressions.add(match[0])
+
+        texts = template.texts
+        for expression in sorted(expressions):
+            note = f"{template.name}: `{expression}` {_UUID_IS_EMPTY}"
+            self.text_notes[Note(note, template.origin)] = None
+            texts = tuple(text.replace(expression, "") for text in texts)
+        return texts
 
     def _check_environment(self, name: str, origin: Origin, texts: Sequence[str]) -> None:
         """Note a mistake for each variable of the environment that texts outside a provider's config must not show."""
@@ -201,7 +216,7 @@ class VariableCheck(Struct):
 
 def _request_template(target: Provider) -> _Template:
     name = f"the request of `{target.name}`"
-    return _Template(name, target.origin, tuple(target.templates), _REQUEST_VARIABLES)
+    return _Template(name, target.origin, target.templates, _REQUEST_VARIABLES, is_request=True)
 
 
 def _case_templates(case: Case) -> Iterator[_Template]:

@@ -85,7 +85,7 @@ class Federation(FrozenStruct):
             for name in (*self.ids.values(), *self.optional.values())
         }
         is_set_up = any(values[name] for name in self.ids.values())
-        is_own_host = self.token_hosts.serves(url)
+        is_own_host = self.token_hosts.may_get_token(url)
         if not needed and not (is_set_up and is_own_host):
             return NO_CREDENTIAL
 

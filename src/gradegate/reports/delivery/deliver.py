@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
-from gradegate.files.plain_files import Place, remove, replacing
+from gradegate.files.plain_files import Place, remove, replace_file
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.results.baseline import RESULTS
 from gradegate.results.run_result import Decision
@@ -88,7 +88,7 @@ def write_documents(
     failures = {}
     for path, render in documents.items():
         try:
-            with replacing(places[path]) as file:
+            with replace_file(places[path]) as file:
                 file.writelines(_hide_secrets(render(), hide).parts)
         except OSError as e:
             failures[path] = f"{path} could not be written: {e.strerror or e}"

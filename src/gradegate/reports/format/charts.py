@@ -26,7 +26,7 @@ from gradegate.structs import FrozenStruct
 BAR_WIDTH = 160
 _TEXT = 20_000  # characters of one text
 _LINE = 120  # characters of a text in a line
-_MOST_CHOICES = 200  # of one kind; nobody finds anything in a longer list
+_MOST_OPTIONS = 200  # of one list; nobody finds anything in a longer one
 _LARGEST = 1e12  # a score or threshold beyond is left out, as are infinity and NaN
 
 
@@ -141,55 +141,49 @@ def outcome_chart(result: RuleResult) -> Chart:
 # --- filters for cases --------------------------------------------------------------------------------------------------
 
 
-class Choices(FrozenStruct):
-    """By what the cases of a run can be filtered: rules, and the numbers of metrics, providers and prompts by name."""
+class CaseFilters(FrozenStruct):
+    """By what people can filter the cases of a page: rules, and the names of metrics, providers and prompts."""
 
     rules: tuple[RuleResult, ...]
-    metrics: dict[str, int]
-    providers: dict[str, int]
-    prompts: dict[str, int]
+    numbers: dict[str, dict[str, int]]  # of names, by ``metric``, ``provider`` or ``prompt``
 
     @property
     def lists(self) -> dict[str, list[str]]:
         """The options of each list with more than one."""
         several = has_several_suites(self.rules)
         lists = {"rule": [rule_title(result.rule, several) for result in self.rules]}
-        numbered = {"metric": self.metrics, "provider": self.providers, "prompt": self.prompts}
-        for name, numbers in numbered.items():
-            lists[name] = [one_line(text, 80) or "(none)" for text in numbers]
-        return {name: options for name, options in lists.items() if len(options) > 1}
+        for kind, numbers in self.numbers.items():
+            lists[kind] = [one_line(name, 80) or "(none)" for name in numbers]
+        return {kind: options for kind, options in lists.items() if len(options) > 1}
 
     def numbers_of(self, row: Row) -> dict[str, str]:
-        """The numbers of a case in each list, with spaces between."""
+        """The numbers of a case in each list, with spaces between. A name beyond the longest list has no number."""
         rules = []
         for number, result in enumerate(self.rules):
             if selects_row(result.rule, row):
                 rules.append(number)
-        metric_names = dict.fromkeys(_metric_name(grade) for grade in row.grades)
-        return {
-            "rule": _join_numbers(rules),
-            "metric": _join_numbers(self.metrics.get(name) for name in metric_names),
-            "provider": _join_numbers([self.providers.get(row.provider)]),
-            "prompt": _join_numbers([self.prompts.get(row.prompt_label)]),
-        }
+        texts = {"rule": " ".join(map(str, rules))}
+        for kind, names in _names_of(row).items():
+            numbers = self.numbers[kind]
+            texts[kind] = " ".join(str(numbers[name]) for name in names if name in numbers)
+        return texts
 
 
-def _join_numbers(numbers: Iterable[int | None]) -> str:
-    """The numbers with spaces between. A name beyond the longest list has no number."""
-    return " ".join(str(number) for number in numbers if number is not None)
+def find_filters(rows: Iterable[Row], rules: Sequence[RuleResult]) -> CaseFilters:
+    """Number the names in the rows in the order in which they come, up to the length of a list."""
+    numbers: dict[str, dict[str, int]] = {"metric": {}, "provider": {}, "prompt": {}}
+    for row in rows:
+        for kind, names in _names_of(row).items():
+            for name in names:
+                if len(numbers[kind]) < _MOST_OPTIONS:
+                    numbers[kind].setdefault(name, len(numbers[kind]))
+    return CaseFilters(tuple(rules[:_MOST_OPTIONS]), numbers)
 
 
-def find_choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:
-    """The choices of a run."""
-    return Choices(
-        tuple(rules[:_MOST_CHOICES]),
-        _number_names(_metric_name(grade) for row in rows for grade in row.grades),
-        _number_names(row.provider for row in rows),
-        _number_names(row.prompt_label for row in rows),
-    )
-
-
-def _number_names(names: Iterable[str]) -> dict[str, int]:
-    """A number for each name, in the order in which they come, up to the length of a list."""
-    distinct = list(dict.fromkeys(names))
-    return {name: number for number, name in enumerate(distinct[:_MOST_CHOICES])}
+def _names_of(row: Row) -> dict[str, Iterable[str]]:
+    """The names by which a case is found."""
+    return {
+        "metric": dict.fromkeys(map(_metric_name, row.grades)),
+        "provider": [row.provider],
+        "prompt": [row.prompt_label],
+    }

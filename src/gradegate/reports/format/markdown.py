@@ -54,6 +54,7 @@ class Markdown(Escaped):
 
 NOTHING = Markdown()
 Render = Callable[..., Markdown]  # renders a macro of a template by its name, with its arguments
+Measure = Callable[[str], int]  # the length of a text in the unit of a limit
 
 
 def join_markdown(separator: str, texts: Iterable[str]) -> Markdown:
@@ -171,7 +172,7 @@ def utf8_length(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def fit(blocks: Iterable[S], room: int, measure: Callable[[str], int]) -> list[S]:
+def fit(blocks: Iterable[S], room: int, measure: Measure) -> list[S]:
     """The first blocks that fit into the room. No block is cut."""
     fitting = []
     for block in blocks:

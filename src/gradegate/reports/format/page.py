@@ -1,11 +1,13 @@
 """The Markdown page that the pull request comment and the job summary share (``templates/comment.md``).
 
 What decides is in sight, the rest is folded. The parts are rendered in the order of their worth, and each gets the room that is
-left. Cases that do not fit are left out, and the page says how many.
+left. Cases that do not fit are left out, and the page says how many. *Room* is a length in the unit of the page: characters for
+the comment, bytes for the summary.
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from gradegate.reports.delivery.report import Links
@@ -15,6 +17,7 @@ from gradegate.reports.format.markdown import (
     MARKDOWN,
     NOTHING,
     Markdown,
+    Measure,
     Render,
     details,
     fence,
@@ -27,9 +30,9 @@ from gradegate.reports.view.findings import (
     Effect,
     Finding,
     count_cases,
+    findings_to_read,
+    iterate_cases,
     merge_similar,
-    rows_to_list,
-    sort_findings,
 )
 from gradegate.reports.view.wording import OUTCOME_HEADINGS, visible_names
 from gradegate.results.rows import Row
@@ -48,26 +51,62 @@ class PageForm(FrozenStruct):
     """How long a page may be, in which unit, and whether it lists the cases that passed."""
 
     limit: int
-    measure: Callable[[str], int]
+    measure: Measure
     all_cases: bool
 
     def fit(
-        self, render: Callable[[Any], Markdown], items: Iterable[Any], share: int, header: str = ""
+        self, render: Render, items: Iterable[Any], share: int, header: str = ""
     ) -> list[Markdown]:
-        """Render the first items that fit, with their header, into the ``share``-th part of a page."""
+        """Render the first items that fit, with their header, into the ``share``-th part of a page.
+
+        ``render`` is a macro for one item.
+        """
         room = self.limit // share - self.measure(header)
         return fit(map(render, items), room, self.measure)
 
     def fit_notes(
-        self,
-        render: Callable[[Any], Markdown],
-        render_rest: Callable[[int], Markdown],
-        notes: Sequence[Any],
+        self, render: Render, render_rest: Render, notes: Sequence[Any]
     ) -> list[Markdown]:
         """Render a line for each note that fits, and a line for the number of the others."""
         lines = self.fit(render, notes, 12)
         left = len(notes) - len(lines)
         return [*lines, render_rest(left)] if left else lines
+
+
+def render_page(decision: Decision, links: Links, form: PageForm) -> Markdown:
+    """Render the page of a decision. Each part gets the room that those before it leave."""
+    page = _Page.from_decision(decision, links, form)
+    head = tidy(page.render("head"))
+    foot = tidy(page.render("foot"))
+    room = form.limit - form.measure(head + foot) - _RESERVE
+
+    # A line for each case is worth more than all else.
+    cases = page.fit_case_table(room * 4 // 5)
+    room -= form.measure(cases)
+
+    agent_room = min(room // 2, form.limit // 5)
+    agents = agent_cases(decision, agent_room, form.measure, short=True)
+    agents = details("For coding agents", agents)
+    room -= form.measure(agents)
+
+    evidence = page.fit_evidence(room)
+    room -= form.measure(evidence)
+    all_cases = NOTHING
+    if form.all_cases and decision.run.rows:
+        all_cases = page.fit_all_cases(room)
+    return paragraphs(head, cases, evidence, all_cases, agents, foot)
+
+
+def render_mistakes(reason: str, text: str, links: Links) -> Markdown:
+    """Render a page without a decision, because the config is wrong. ``text`` has anybody's lines, which become a block."""
+    outcome = "mistake"
+    render = MARKDOWN.macros("opening.md")
+    links = replace(links, page="")
+    opening = render("opening", outcome, OUTCOME_HEADINGS[outcome].words, "", links)
+    return paragraphs(opening, reason, fence(text) if text else "")
+
+
+# --- the parts of a page ------------------------------------------------------------------------------------------------
 
 
 class Widths(FrozenStruct):
@@ -95,113 +134,83 @@ class Scope(FrozenStruct):
         )
 
 
-class CaseLines(FrozenStruct):
-    """The lines of the table of cases, in sight and folded, and how many cases found no room."""
+class _Page(FrozenStruct):
+    """A page in the making: what it shows, and what renders its parts."""
 
-    shown: list[Markdown]
-    folded: list[Markdown]
-    left: int
+    decision: Decision
+    form: PageForm
+    groups: Mapping[Effect, Sequence[Finding]]  # what did not pass
+    render: Render  # a macro of templates/comment.md
+    render_case: Render  # a macro of templates/case.md
 
+    @classmethod
+    def from_decision(cls, decision: Decision, links: Links, form: PageForm) -> "_Page":
+        """The page of a decision before any part is rendered."""
+        groups = findings_to_read(decision)
+        if sum(map(len, groups.values())) > _MOST_OPEN:
+            groups = {effect: merge_similar(findings) for effect, findings in groups.items()}
 
-def render_page(decision: Decision, links: Links, form: PageForm) -> Markdown:
-    """Render the page of a decision."""
-    scope = Scope.from_rows(decision.run.rows)
-    render = _page_macros(decision, links, form, scope)
-    render_case = MARKDOWN.macros("case.md", links=links, scope=scope, wrap_facts=_wrap_facts)
-    head = tidy(render("head"))
-    foot = tidy(render("foot"))
-    room = form.limit - form.measure(head + foot) - _RESERVE
+        rows = iterate_cases(decision.run.rows) if decision.run.baseline else []
+        fixed = [row for _, row in rows if is_fixed(row)]
+        scope = Scope.from_rows(decision.run.rows)
+        render = MARKDOWN.macros(
+            "comment.md",
+            decision=decision,
+            links=links,
+            scope=scope,
+            fixed=visible_names(fixed),
+            fit=form.fit,
+            fit_notes=form.fit_notes,
+        )
+        render_case = MARKDOWN.macros("case.md", links=links, scope=scope, wrap_facts=_wrap_facts)
+        return cls(decision, form, groups, render, render_case)
 
-    groups = sort_findings(decision)
-    if sum(map(len, groups.values())) > _MOST_OPEN:
-        groups = {effect: merge_similar(findings) for effect, findings in groups.items()}
+    def fit_case_table(self, room: int) -> Markdown:
+        """Render a table with a line for each case. If not all lines fit, they get shorter before any is left out."""
+        for widths in (Widths(65, 100, self.form.limit // _NAMES_SHARE), Widths(40, 60, 100)):
+            shown: list[Markdown] = []
+            folded: list[Markdown] = []
+            left = 0
+            room_of_lines = room
+            for findings in self.groups.values():
+                lines = self._fit_cases("case_line", findings, room_of_lines, widths)
+                room_of_lines -= sum(map(self.form.measure, lines))
+                left += count_cases(findings[len(lines) :])
 
-    # A line for each case is worth more than all else. If they do not fit, the lines get shorter.
-    for widths in (Widths(65, 100, form.limit // _NAMES_SHARE), Widths(40, 60, 100)):
-        lines = _fit_cases(groups, render_case, form, room * 4 // 5, widths)
-        if not lines.left:
-            break
-    cases = tidy(render("case_table", lines.shown, lines.folded, lines.left))
-    room -= form.measure(cases)
+                # Of each effect something is in sight.
+                most_shown = max(1, _MOST_OPEN - len(shown + folded))
+                shown += lines[:most_shown]
+                folded += lines[most_shown:]
+            if not left:
+                break
+        return tidy(self.render("case_table", shown, folded, left))
 
-    agent_room = min(room // 2, form.limit // 5)
-    agents = agent_cases(decision, agent_room, form.measure, short=True)
-    agents = details("For coding agents", agents)
-    room -= form.measure(agents)
-    evidence = _fit_evidence(groups, render, render_case, form, room)
-    room -= form.measure(evidence)
-    all_cases = NOTHING
-    if form.all_cases and decision.run.rows:
-        all_cases = _fit_all_cases(decision, render, form, room)
-    return paragraphs(head, cases, evidence, all_cases, agents, foot)
+    def fit_evidence(self, room: int) -> Markdown:
+        """Render what was expected, what came and why, for as many cases as fit. Long texts are added if all cases fit."""
+        findings = list(chain.from_iterable(self.groups.values()))
+        room -= self.form.measure(details("x" * 80, fence("")))
+        names = self.form.limit // _NAMES_SHARE
+        for with_texts in (True, False):
+            blocks = self._fit_cases("case_block", findings, room, with_texts, names)
+            if len(blocks) == len(findings):
+                break
+        shown = count_cases(findings[: len(blocks)])
+        return paragraphs(self.render("evidence", blocks, shown, count_cases(findings)))
 
+    def _fit_cases(
+        self, macro: str, findings: Sequence[Finding], room: int, *arguments: object
+    ) -> list[Markdown]:
+        """Render a macro for the first findings that fit."""
+        rendered = (self.render_case(macro, finding, *arguments) for finding in findings)
+        return fit(rendered, room, self.form.measure)
 
-def render_bare_page(outcome: str, reason: str, text: str, links: Links) -> Markdown:
-    """Render a page without a decision. ``outcome`` is a key of ``OUTCOME_HEADINGS``, ``text`` anybody's lines."""
-    render = MARKDOWN.macros("opening.md")
-    links = replace(links, page="")
-    opening = render("opening", outcome, OUTCOME_HEADINGS[outcome].words, "", links)
-    return paragraphs(opening, reason, fence(text) if text else "")
-
-
-def _page_macros(decision: Decision, links: Links, form: PageForm, scope: Scope) -> Render:
-    rows = rows_to_list(decision.run.rows) if decision.run.baseline else []
-    fixed = [row for _, row in rows if is_fixed(row)]
-    return MARKDOWN.macros(
-        "comment.md",
-        decision=decision,
-        links=links,
-        scope=scope,
-        fixed=visible_names(fixed),
-        fit=form.fit,
-        fit_notes=form.fit_notes,
-    )
-
-
-# --- the cases ----------------------------------------------------------------------------------------------------------
-
-
-def _fit_cases(
-    groups: Mapping[Effect, Sequence[Finding]],
-    render_case: Render,
-    form: PageForm,
-    room: int,
-    widths: Widths,
-) -> CaseLines:
-    """Render a line for each case that fits."""
-    shown: list[Markdown] = []
-    folded: list[Markdown] = []
-    left = 0
-    open_lines = _MOST_OPEN
-    for findings in groups.values():
-        rendered = (render_case("case_line", finding, widths) for finding in findings)
-        lines = fit(rendered, room, form.measure)
-        room -= sum(map(form.measure, lines))
-        left += count_cases(findings[len(lines) :])
-        shown += lines[:open_lines]
-        folded += lines[open_lines:]
-        open_lines = max(1, open_lines - len(lines))  # of each effect something is in sight
-    return CaseLines(shown, folded, left)
-
-
-def _fit_evidence(
-    groups: Mapping[Effect, Sequence[Finding]],
-    render: Render,
-    render_case: Render,
-    form: PageForm,
-    room: int,
-) -> Markdown:
-    """Render what was expected, what came and why, for as many cases as fit. Long texts are added if all cases fit."""
-    findings = [finding for group in groups.values() for finding in group]
-    room -= form.measure(details("x" * 80, fence("")))
-    names = form.limit // _NAMES_SHARE
-    for with_texts in (True, False):
-        rendered = (render_case("case_block", finding, with_texts, names) for finding in findings)
-        blocks = fit(rendered, room, form.measure)
-        if len(blocks) == len(findings):
-            break
-    shown = count_cases(findings[: len(blocks)])
-    return paragraphs(render("evidence", blocks, shown, count_cases(findings)))
+    def fit_all_cases(self, room: int) -> Markdown:
+        """Render a table with as many cases as fit, passed ones included."""
+        rows = [row for _, row in iterate_cases(self.decision.run.rows)]
+        room -= self.form.measure(self.render("all_cases_header"))
+        rendered = (self.render("all_cases_line", row) for row in rows)
+        lines = fit(rendered, room, self.form.measure)
+        return tidy(self.render("all_cases", lines, len(rows) - len(lines)))
 
 
 def _wrap_facts(facts: Iterable[tuple[str, str]]) -> Markdown:
@@ -214,13 +223,5 @@ def _wrap_facts(facts: Iterable[tuple[str, str]]) -> Markdown:
         for line in visible(clip(text.strip(), _SHORT)).split("\n"):
             for part in textwrap.wrap(line, _WIDTH - _LABEL) or [""]:
                 lines.append(margin + part if part.strip() else part)
-                margin = " " * _LABEL
+                margin = " " * _LABEL  # the label is only on the first line
     return fence("\n".join(lines))
-
-
-def _fit_all_cases(decision: Decision, render: Render, form: PageForm, room: int) -> Markdown:
-    """Render a table with as many cases as fit, passed ones included."""
-    rows = [row for _, row in rows_to_list(decision.run.rows)]
-    room -= form.measure(render("all_cases_header"))
-    lines = fit((render("all_cases_line", row) for row in rows), room, form.measure)
-    return tidy(render("all_cases", lines, len(rows) - len(lines)))

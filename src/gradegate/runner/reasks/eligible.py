@@ -35,16 +35,20 @@ class EligibleGrades:
         selected_ids = set[int]()
         for rule in self.rules.get(job.suite, ()):
             selected_ids.update(map(id, selected_assertions(rule, job)))
+
         position = 0
         for binding in job.assertions:
             is_set = isinstance(binding, BoundSet)
-            position += is_set  # its own grade comes before those of its members
+            # A failure that passes when it is re-asked must not turn a set with `not-` into a failure.
+            is_negated_set = is_set and binding.assertion.is_negated
             may_change = (
                 id(binding) in selected_ids
                 and binding.assertion.counts
                 and not binding.is_comparison
-                and not (is_set and binding.assertion.is_negated)
+                and not is_negated_set
             )
+            if is_set:
+                position += 1  # its own grade comes before those of its members
             for bound in binding.members:
                 if may_change and bound.assertion.counts and reask_mode(bound, job) != "off":
                     bounds[position] = bound

@@ -86,14 +86,11 @@ def change_grades(answer: Answer, grades: Mapping[int, Grade]) -> None:
     for position, grade in grades.items():
         changed[position] = grade
 
-    position = 0
-    for binding in answer.job.assertions:
+    for position, binding in enumerate(answer.job.graded_bindings):
         if isinstance(binding, BoundSet):
             places = member_positions(changed, position)
-            inside = [replace(changed[place], inner=False) for place in places]
-            changed[position] = grade_of_set(binding, inside)
-            position += len(inside)
-        position += 1
+            members = [replace(changed[place], inner=False) for place in places]
+            changed[position] = grade_of_set(binding, members)
     answer.row = with_grades(answer.job.case, answer.row, changed)
     _apply_quarantine(answer)
 
