@@ -20,9 +20,10 @@ from gradegate.core.numbers import format_count, list_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.documents import encodable
-from gradegate.files.git import Vouched, folders_of, head_of, path_steps, repository_of
+from gradegate.files.git import folders_of, head_of, repository_of
 from gradegate.files.paths import runs_code
 from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.vouched import Vouched, path_steps
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
