@@ -67,7 +67,12 @@ class Similar(Evaluator):
         reverse = self._verdict(nearest, not is_far, len(values))
         return replace(verdict, reverse=reverse)
 
-    def _compare(self, output: str, texts: Sequence[str], judge: Judge) -> list[_Comparison]:
+    def _compare(
+        self,
+        output: str,
+        texts: Sequence[str],
+        judge: Judge,
+    ) -> list[_Comparison]:
         """Compare the answer with each text."""
         if not judge.models["embedding"].vectors:
             return [_Comparison(judge.compare(text, output), text) for text in texts]

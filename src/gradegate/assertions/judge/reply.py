@@ -96,7 +96,11 @@ def read_constrained_reply(reply: str, form: Form[T]) -> Reading[T]:
     return Reading(form.read(value), "constrained")
 
 
-def read_reply(reply: str, form: Form[T], circumstances: Circumstances) -> Reading[T]:
+def read_reply(
+    reply: str,
+    form: Form[T],
+    circumstances: Circumstances,
+) -> Reading[T]:
     """Read any other reply. Raises Unreadable, also if a text under judgement talks like the judge."""
     _check_size(reply)
     text = reply.strip()
@@ -121,7 +125,10 @@ def _check_size(reply: str) -> None:
         raise Unreadable(f"it is longer than {MAX_BYTES:,} bytes")
 
 
-def _refuse_echo(talks_like_judge: Callable[[str], object], texts: Iterable[str]) -> None:
+def _refuse_echo(
+    talks_like_judge: Callable[[str], object],
+    texts: Iterable[str],
+) -> None:
     """Raise Unreadable if one of the texts that the grader saw talks like the judge."""
     if any(talks_like_judge(_decode(text)) for text in texts):
         raise Unreadable(ALONE)
@@ -208,8 +215,10 @@ def _parse_alone(text: str) -> Any:
         items = _parse_lenient(text)
     except Unreadable:  # brackets around a word, such as [C]
         return None
-    is_one_object = isinstance(items, list) and len(items) == 1 and isinstance(items[0], dict)
-    return items[0] if is_one_object else None
+    if isinstance(items, list) and len(items) == 1:
+        [item] = items
+        return item if isinstance(item, dict) else None
+    return None
 
 
 def _text_of_last_object(text: str) -> str | None:

@@ -121,7 +121,10 @@ def verdicts_by_id(
     return by_id
 
 
-def choice_form(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
+def choice_form(
+    key: str,
+    choices: Sequence[str],
+) -> Form[Judgement[str]]:
     """The form of one of some choices: ``{"reason": ..., key: choice}``, or a last line. The verdict is spelled as in ``choices``."""
     choice_by_word = {form.parse_word(choice): choice for choice in choices}
 
@@ -147,7 +150,10 @@ def texts_form(key: str) -> Form[tuple[str, ...]]:
     return Form(list_schema(key, TEXT), partial(form.required_texts, key=key))
 
 
-def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
+def items_form(
+    key: str,
+    least: int = 1,
+) -> Form[tuple[str, ...]]:
     """The form of at least ``least`` texts: ``{key: [text, ...]}``, a JSON list, or a list with one text to a line.
 
     The texts are no verdicts, so more replies are readable than for ``texts_form``.
@@ -167,7 +173,10 @@ def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
     )
 
 
-def score_form(best: int, last_line: LastLine | None = None) -> Form[Judgement[float]]:
+def score_form(
+    best: int,
+    last_line: LastLine | None = None,
+) -> Form[Judgement[float]]:
     """The form of a score from 0 to ``best``: ``{"reason", "score"}``, or a last line."""
 
     def read(item: Object) -> Judgement[float]:
