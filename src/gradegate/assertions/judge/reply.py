@@ -104,7 +104,9 @@ def read_reply(
     """Read any other reply. Raises Unreadable, also if a text under judgement talks like the judge."""
     _check_size(reply)
     text = reply.strip()
-    if not (text.startswith("{") and text.endswith("}")):
+    # An object has nothing around it, whatever its own texts look like.
+    is_object = text.startswith("{") and text.endswith("}")
+    if not is_object:
         text = peeling.peel_reply(reply)
         if peeling.has_reasoning_sign(reply):
             # The grader may have repeated a text with such a sign: what looks like its verdict is then that text's.
@@ -123,42 +125,6 @@ def read_reply(
 def _check_size(reply: str) -> None:
     if len(reply.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise Unreadable(f"it is longer than {MAX_BYTES:,} bytes")
-
-
-def _refuse_echo(
-    talks_like_judge: Callable[[str], object],
-    texts: Iterable[str],
-) -> None:
-    """Raise Unreadable if one of the texts that the grader saw talks like the judge."""
-    if any(talks_like_judge(_decode(text)) for text in texts):
-        raise Unreadable(ALONE)
-
-
-def _echo_pattern(form: Form[T]) -> re.Pattern[str]:
-    """A pattern for a text that talks like a verdict of this form."""
-    pattern = key_before_colon(*dict.fromkeys(_keys(form.schema)))
-    if form.last_line:
-        pattern += "|" + form.last_line.echo_pattern()
-    if form.marks:
-        pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
-    return re.compile(pattern, re.IGNORECASE)
-
-
-def _decode(text: str) -> str:
-    """A text as people see it, without escapes of JSON and HTML: a judge may repeat what they stand for."""
-    text = text.replace("\\/", "/")
-    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text)  # no sign has a longer number
-    text = _UNICODE_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
-    return prose.visible_text(html.unescape(text))
-
-
-def _keys(schema: JsonObject) -> Iterator[str]:
-    """The keys of an object and of the objects in it."""
-    for key, inner in schema.get("properties", {}).items():
-        yield key
-        yield from _keys(inner)
-    if "items" in schema:
-        yield from _keys(schema["items"])
 
 
 def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _FoundObject:
@@ -237,6 +203,42 @@ def _text_of_last_object(text: str) -> str | None:
         return None
     object_text = text[start:]
     return peeling.unfence(object_text) if fence else object_text
+
+
+def _refuse_echo(
+    talks_like_judge: Callable[[str], object],
+    texts: Iterable[str],
+) -> None:
+    """Raise Unreadable if one of the texts that the grader saw talks like the judge."""
+    if any(talks_like_judge(_decode(text)) for text in texts):
+        raise Unreadable(ALONE)
+
+
+def _echo_pattern(form: Form[T]) -> re.Pattern[str]:
+    """A pattern for a text that talks like a verdict of this form."""
+    pattern = key_before_colon(*dict.fromkeys(_keys(form.schema)))
+    if form.last_line:
+        pattern += "|" + form.last_line.echo_pattern()
+    if form.marks:
+        pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _keys(schema: JsonObject) -> Iterator[str]:
+    """The keys of an object and of the objects in it."""
+    for key, inner in schema.get("properties", {}).items():
+        yield key
+        yield from _keys(inner)
+    if "items" in schema:
+        yield from _keys(schema["items"])
+
+
+def _decode(text: str) -> str:
+    """A text as people see it, without escapes of JSON and HTML: a judge may repeat what they stand for."""
+    text = text.replace("\\/", "/")
+    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text)  # no sign has a longer number
+    text = _UNICODE_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
+    return prose.visible_text(html.unescape(text))
 
 
 # --- JSON in a reply ------------------------------------------------------------------------------------------
