@@ -28,7 +28,7 @@ DEFAULT = 0.75
 
 
 class _Comparison(NamedTuple):
-    """The similarity or distance of the answer and a text."""
+    """A text, and the similarity or distance that the answer has to it."""
 
     measured: float
     text: str
@@ -83,9 +83,10 @@ class Similar(Evaluator):
         ]
 
     def _verdict(self, comparison: _Comparison, is_near: bool, text_count: int) -> Verdict:
+        """The verdict on the answer by one of ``text_count`` texts."""
         measured, text = comparison
         kind = "distance" if self.scoring.at_most else "similarity"
-        name = f"{type(self).measure.__name__} {kind}"
+        name = f"{type(self).measure.__name__} {kind}"  # "cosine similarity"
         reason = f"{name} {measured:.4g}"
         if text_count > 1:
             reason += f" of {text_count} texts, {excerpt(text, 80)!r}"
