@@ -187,7 +187,7 @@ def test_below_an_address_a_request_begins_with_a_declared_word():
     vendor = Vendor(("K",), addresses=("BASE",), requests=("POST /models/{model}/run/{id}",))
     base = {"BASE": "https://gateway.example.com/v1"}
     for path, is_made in (("models/m/run/1", True), ("run/1", True), ("anything/run/1", False), ("1", False)):
-        assert vendor.makes("POST", f"https://gateway.example.com/v1/{path}", base) is is_made, path
+        assert vendor.makes_request("POST", f"https://gateway.example.com/v1/{path}", base) is is_made, path
 
 
 # --- no option of any kind changes the path outside the place of the model --------------------------------------

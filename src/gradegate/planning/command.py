@@ -22,7 +22,9 @@ def with_command(plan: Plan, context: Context, suite_files: Sequence[SuiteFile])
     # The working directory, relative to the root of the repository; empty at the root, and outside of it.
     root = suite_files[0].workspace.root if suite_files else context.cwd
     cwd = context.cwd.resolve()
-    folder = os.path.relpath(cwd, root) if cwd != root and cwd.is_relative_to(root) else ""
+    folder = ""
+    if cwd != root and cwd.is_relative_to(root):
+        folder = os.path.relpath(cwd, root)
 
     arguments = tuple(rerun_arguments(context))
     plan = replace(plan, titles=titles, options=arguments, folder=folder)

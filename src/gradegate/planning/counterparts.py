@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, PromptSpec
+from gradegate.errors import Origin
 from gradegate.planning.identity import digest
 from gradegate.planning.plan import Job
 from gradegate.providers.api.options import model_parameters
@@ -74,13 +75,16 @@ def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party,
     spec = target.spec or UNREAD
     config = spec.written or spec.config
     settings = digest([spec.id, sorted(config), model_parameters(config)])
-    target_file = "" if spec.origin.file == suite else spec.origin.file
-    target_party = Party(target.name, target_file, settings.hex())
-
     text = digest([prompt.text, prompt.config])
-    prompt_file = "" if prompt.origin.file == suite else prompt.origin.file
-    prompt_party = Party(prompt.label, prompt_file, text.hex())
-    return target_party, prompt_party
+    return (
+        Party(target.name, _other_file(spec.origin, suite), settings.hex()),
+        Party(prompt.label, _other_file(prompt.origin, suite), text.hex()),
+    )
+
+
+def _other_file(origin: Origin, suite: str) -> str:
+    """The file of a target or prompt; empty if it is the config itself."""
+    return "" if origin.file == suite else origin.file
 
 
 class Entry(NamedTuple):

@@ -233,10 +233,10 @@ def plan_digest(plan: Plan) -> str:
     for policy in plan.policies:
         errors = policy.errors, policy.errors_up_to
         policies.append([policy.rules, *errors, policy.weakening, policy.reask, policy.noise])
-    baseline: Any = plan.baseline
+    baseline = None
     if plan.baseline:
         baseline = [[answer.key.hex(), answer.outcome.value] for answer in plan.baseline.answers]
-    base: Any = plan.base
+    base = None
     if plan.base:
         base = [plan.base.gone, plan.base.commit]
     return digest([jobs, policies, plan.digests, plan.recorded, plan.derived, baseline, base]).hex()

@@ -219,7 +219,7 @@ def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
         if key:
             return FixedKey(key)
         credentials = _environment_credentials(setup, _KEY)
-    if not VENDOR.serves(url):
+    if not VENDOR.may_get_token(url):
         raise wrong_host_mistake(
             setup,
             "one that AWS credentials sign goes",

@@ -95,7 +95,7 @@ class Vertex(ChatModel):
         url = express_url if key else _project_url(setup, model, is_claude=is_claude)
         # The token that the workflow gives goes to any address; one that is minted goes to Google's own hosts only.
         credential = FixedKey(key, "x-goog-api-key") if key else google_credential(setup)
-        if not credential.is_fixed and not VENDOR.serves(url):
+        if not credential.is_fixed and not VENDOR.may_get_token(url):
             raise wrong_host_mistake(setup, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
 
         api: ChatApi

@@ -1,4 +1,4 @@
-"""The account of a run: how it was made, which models were called, and figures for budget, cache, re-asks and base. Frozen values."""
+"""What is recorded of a run besides its answers: how it was made, which models it asked, and what re-asks, base and labels gave."""
 
 import hashlib
 from typing import Annotated
@@ -12,7 +12,7 @@ from gradegate.structs import FrozenStruct, NamedTexts
 
 
 class Made(FrozenStruct):
-    """How results came about."""
+    """How the results were made: the version, the commit, the configs and the options."""
 
     tool: Annotated[str, Meta(description="The version of gradegate.")] = ""
     commit: Annotated[
@@ -62,12 +62,14 @@ class Made(FrozenStruct):
 
 
 class AskedModel(FrozenStruct):
-    """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), "file" or "prompt"."""
+    """A target or grader of a run."""
 
     name: str
-    host: str = ""  # empty when nothing left the machine
-    replies_from: str = "model"
-    chosen: str = ""  # what it is for, where no model of its kind is named
+    host: str = ""  # empty if nothing left the machine
+    replies_from: str = "model"  # or "program" (code of the repository), "file" or "prompt"
+    chosen: str = (
+        ""  # what gradegate chose it for, because no model of its kind is named; else empty
+    )
     grades: Annotated[bool, Meta(description="Whether it grades.")] = False
 
     def __str__(self) -> str:
@@ -75,12 +77,12 @@ class AskedModel(FrozenStruct):
 
 
 class KeyUse(FrozenStruct):
-    """A variable of the environment whose value goes to a host, which kind of provider sends it, and the path that is asked."""
+    """A variable of the environment whose value goes to a host."""
 
     name: str
     host: str
-    kind: str = ""
-    path: str = ""
+    kind: str = ""  # of the provider that sends it
+    path: str = ""  # of the request
 
     def __str__(self) -> str:
         kind = f"{self.kind}, " if self.kind else ""
@@ -88,58 +90,51 @@ class KeyUse(FrozenStruct):
 
 
 class ReaskReport(FrozenStruct):
-    """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
-
-    ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
-    ``undecided`` are errors; ``not_asked_again`` failed, and no rule needed to know more: of these, ``pre_existing`` fail on
-    the base, too, and only rules that look at the base take them.
-    """
+    """What the re-asks of failures gave, in numbers of grades."""
 
     mode: str = "off"
     noise: float = NOISE
-    lead: int = 0
-    grades: int = 0
-    asked_again: int = 0
-    overturned: int = 0
-    confirmed: int = 0
-    undecided: int = 0
-    not_asked_again: int = 0
-    asks: int = 0
+    lead: int = 0  # by how many votes a failure had to lead to be confirmed
+    grades: int = 0  # that may be re-asked
+    asked_again: int = 0  # of these, the next three are the results
+    overturned: int = 0  # pass in the end
+    confirmed: int = 0  # fail in the end
+    undecided: int = 0  # are errors in the end
+    not_asked_again: int = 0  # failed, and no rule needed to know more
+    asks: int = 0  # of all these grades, the first asks included
+    # Of those that were not re-asked: fail on the base, too, and only rules that look at the base select them
     pre_existing: int = 0
 
 
 class BaselineReport(FrozenStruct):
-    """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
+    """The run compared with its base, in numbers of cases."""
 
-    ``commit`` is empty and ``age_days`` None where that is not known; ``fresh``: the base was asked in the same run.
-    """
-
-    commit: str = ""
-    age_days: int | None = None
+    commit: str = ""  # of the base; empty if it is not known
+    age_days: int | None = None  # None: not known
     compared: int = 0
     new_failures: int = 0
     pre_existing: int = 0
     fixed: int = 0
     unsteady: int = 0
     undecided: int = 0
-    new: int = 0
-    removed: tuple[str, ...] = ()
-    fresh: bool = False
+    new: int = 0  # that the base does not have
+    removed: tuple[str, ...] = ()  # the names of those that only the base has
+    fresh: bool = False  # the base was asked in the same run
     cost: Increase | None = None
     latency: Increase | None = None
 
 
 class LabelAsk(FrozenStruct):
-    """What a grader said of a labelled output; ``passed`` is None where it gave no verdict, ``label`` what a person says."""
+    """What a grader said of a labelled output."""
 
     model: str  # as the reply names it
-    label: bool
-    passed: bool | None
+    label: bool  # whether the output passes, as a person says
+    passed: bool | None  # None: the grader gave no verdict
     undone: bool = False  # a budget or a signal ended the run before all of them were graded
 
 
 class GraderCheck(FrozenStruct):
-    """One grader beside the labels."""
+    """The verdicts of one grader compared with the labels."""
 
     model: Annotated[str, Meta(description="As its replies name it.")]
     verdicts: int
@@ -153,7 +148,7 @@ class GraderCheck(FrozenStruct):
 
 
 class LabelsReport(FrozenStruct):
-    """What graders say of labelled outputs, which show whether a grader has moved."""
+    """What graders say of labelled outputs. That shows whether a grader changed since its agreement was measured."""
 
     verdicts: int = 0
     agree: int = 0
@@ -177,13 +172,13 @@ class LabelsReport(FrozenStruct):
 
 
 class DerivedMetric(FrozenStruct):
-    """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
+    """A metric that is computed from other metrics, for one target and prompt."""
 
     name: str
     suite: str
     provider: str
     prompt_label: str
     value: float | None = None
-    error: str = ""
-    answers: int = 0
-    left_out: int = 0
+    error: str = ""  # why there is no value
+    answers: int = 0  # with known grades
+    left_out: int = 0  # answers without

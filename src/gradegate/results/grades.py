@@ -1,4 +1,4 @@
-"""What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
+"""What graders say about an answer: verdicts, votes and grades, and the three outcomes."""
 
 import enum
 from datetime import date
@@ -16,7 +16,7 @@ Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "
 
 
 class Outcome(enum.Enum):
-    """What a grade, a case or a rule came to."""
+    """The outcome of a grade, a case or a rule."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -27,7 +27,7 @@ PASS, FAIL, ERROR = Outcome
 
 
 class WithOutcome:
-    """What came to an outcome: a grade, a case or a rule."""
+    """What has an outcome: a grade, a case or a rule."""
 
     __slots__ = ()
     outcome: Outcome | None
@@ -39,7 +39,7 @@ class WithOutcome:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is a FAIL: an ERROR is none."""
+        """Whether it is a FAIL. An ERROR is not a failure."""
         return self.outcome is FAIL
 
     @property
@@ -52,19 +52,20 @@ class Verdict(FrozenStruct):
     """What a grader found, before thresholds, ``not-`` and weights."""
 
     score: float  # usually 0 to 1
-    passed: bool | None = None  # the grader's own word, None where only the score decides
+    passed: bool | None = None  # what the grader decided; None: only the score decides
     reason: str = ""
     evidence: JsonObject = {}
-    unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
-    reverse: "Verdict | None" = None  # what ``not-`` turns round, where it is another one than this
-    turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
-    broken: bool = (
-        False  # code threw on the answer, or gave no verdict: a failure, under ``not-`` too
+    unread: str = (
+        ""  # the score in the reply if it is not a number; no mean is taken over what replaces it
     )
+    reverse: "Verdict | None" = None  # the verdict that ``not-`` negates, if it is not this one
+    turns: tuple[int, ...] = ()  # the turns that lowered the score, by their numbers from 1
+    # Code raised an exception on the answer, or gave no verdict. That is a failure, also under ``not-``.
+    broken: bool = False
 
 
 class GradedAssertion(PublishedAssertion):
-    """What was asserted, with what templates stand for filled in."""
+    """An assertion with its templates filled in."""
 
     is_set: bool = False
     key: Annotated[
@@ -76,13 +77,13 @@ class GradedAssertion(PublishedAssertion):
 
     @classmethod
     def from_assertion(cls, assertion: Assertion, **filled: Any) -> Self:
-        """What is known of an assertion; ``filled`` replaces what its templates, or its members, decide."""
-        known = {name: getattr(assertion, name) for name in field_names(PublishedAssertion)}
-        return cls(**(known | filled))
+        """The assertion as reports show it. ``filled`` are the fields that its templates or its members decide."""
+        fields = {name: getattr(assertion, name) for name in field_names(PublishedAssertion)}
+        return cls(**(fields | filled))
 
 
 class Vote(WithOutcome, FrozenStruct):
-    """What one ask of a grade said. An ERROR counts for neither side."""
+    """The outcome of one ask of a grade. An ERROR counts for neither side."""
 
     outcome: Outcome
     score: float | None = None
@@ -90,10 +91,10 @@ class Vote(WithOutcome, FrozenStruct):
 
 
 class Counterpart(WithOutcome, FrozenStruct):
-    """What the base says of the same: in the end, and when it was asked first."""
+    """What the base says about the same grade."""
 
-    outcome: Outcome
-    first: Outcome
+    outcome: Outcome  # in the end
+    first: Outcome  # of the first ask
 
 
 class Grade(WithOutcome, FrozenStruct):
@@ -102,7 +103,7 @@ class Grade(WithOutcome, FrozenStruct):
     assertion: GradedAssertion
     outcome: Outcome
     score: float | None = None
-    threshold: float | None = None  # the one that was applied, None when there was none
+    threshold: float | None = None  # the one that was applied; None if there was none
     reason: str = ""
     evidence: JsonObject = {}
     usage: Usage = NO_USAGE
@@ -184,7 +185,7 @@ class Grade(WithOutcome, FrozenStruct):
 
     @property
     def first_outcome(self) -> Outcome:
-        """What the first ask said."""
+        """The outcome of the first ask."""
         return self.votes[0].outcome if self.votes else self.outcome
 
     @property
@@ -199,5 +200,5 @@ class Grade(WithOutcome, FrozenStruct):
 
     @property
     def metric(self) -> str:
-        """The name under which rules and reports know it; empty when it has none."""
+        """The name under which rules and reports count the grade. Empty if it has none."""
         return self.assertion.metric

@@ -1,4 +1,4 @@
-"""What earlier runs of the default branch said of each grade, and what a run made of that."""
+"""The votes of earlier runs of the default branch on each grade, and what they mean in this run."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -27,14 +27,14 @@ class PastRun(FrozenStruct, forbid_unknown_fields=True):
 
 
 class GradeRecord(FrozenStruct):
-    """A grade with its runs, oldest first."""
+    """What earlier runs said about one grade, oldest first."""
 
     name: str  # for people
     runs: tuple[PastRun, ...]
 
 
 class HistoryLine(FrozenStruct, forbid_unknown_fields=True):
-    """A line of a file of earlier runs: a grade. Nothing in it is a text of an answer or a reason."""
+    """A line of a history file: one grade. It contains no text of an answer, and no reason."""
 
     v: Literal[1]  # the version of the format
     grade: Sha256
@@ -46,14 +46,14 @@ Records = Mapping[str, GradeRecord]  # by the identity of the grade
 
 
 class History(FrozenStruct):
-    """A file of earlier runs, as the user named it."""
+    """A history file."""
 
-    file: str
+    file: str  # as the user named it
     records: Records = {}
 
 
 class PastVotes(FrozenStruct):
-    """What earlier runs say of a grade, and what the asks of this run make of it."""
+    """The votes of earlier runs on a grade, and how they decided in this run."""
 
     fails: Annotated[int, Meta(description="FAIL votes of earlier runs by the same model.")] = 0
     passes: Annotated[int, Meta(description="PASS votes of these runs.")] = 0
@@ -89,7 +89,7 @@ class PastVotes(FrozenStruct):
 
 
 class HistoryReport(FrozenStruct):
-    """The history that a run had: ``grades`` were in it, and ``used`` of them decided when asking again ends."""
+    """How much of its history a run could use."""
 
     file: str = ""
     commit: Annotated[str, Meta(description="Of the newest run in it.")] = ""

@@ -19,14 +19,14 @@ from gradegate.structs import Count, FrozenStruct, JsonObject
 
 
 class AnswerId(NamedTuple):
-    """An answer of a plan. Ids sort in plan order."""
+    """Identifies an answer within a plan. Ids sort in plan order."""
 
     case: int  # the index of its planned case
     repeat: int
 
 
 class GradeId(NamedTuple):
-    """A grade of an answer. Ids sort in plan order."""
+    """Identifies a grade of an answer. Ids sort in plan order."""
 
     answer: AnswerId
     position: int

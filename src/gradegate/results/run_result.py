@@ -1,4 +1,4 @@
-"""A whole run: its rows, what its rules came to, and the decision."""
+"""The results of a whole run: its rows, the result of each rule, and the decision."""
 
 import enum
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class GateOutcome(enum.Enum):
     ADVISORY = "advisory"  # passes, with something to read
     BLOCKED = "blocked"
     INCONCLUSIVE = "inconclusive"  # too many errors to decide
-    NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
+    NOT_RUN = "not-run"  # nothing was asked: keys are missing, and the author cannot add them
 
 
 class RunDetails(FrozenStruct, kw_only=True):
-    """What is said of a run beside its answers and its verdict."""
+    """What is recorded of a run besides its answers and its decision."""
 
     interrupted: Annotated[
         str, Meta(description="Why the run stopped early; empty when it did not.")
@@ -50,17 +50,17 @@ class RunDetails(FrozenStruct, kw_only=True):
         Meta(description="What a dialect keeps of a config, by its file."),
     ] = {}
     budget: BudgetReport | None = None
-    cache: CacheReport | None = None  # None where no cache was asked for
+    cache: CacheReport | None = None  # None: the run had no cache
     reask: account.ReaskReport | None = None
-    baseline: account.BaselineReport | None = None  # None where there is nothing to compare with
-    on_default_branch: bool = False  # where a rule may wait for the first baseline or history
+    baseline: account.BaselineReport | None = None  # None: there was nothing to compare with
+    on_default_branch: bool = False  # a rule may wait for the first baseline or history there
     derived: tuple[account.DerivedMetric, ...] = ()
-    history: HistoryReport | None = None  # None where the run had none
-    labels: account.LabelsReport | None = None  # None where none were asked
+    history: HistoryReport | None = None  # None: the run had no history
+    labels: account.LabelsReport | None = None  # None: no labelled outputs were graded
 
 
 class RunResult(RunDetails):
-    """Everything that was planned, in plan order; what was not run is there as ERROR."""
+    """A run with everything that was planned. An answer that was not asked for is there as an ERROR."""
 
     rows: tuple[Row, ...]  # in plan order, repetitions of a case together
     target_usage: Usage = NO_USAGE
@@ -69,25 +69,31 @@ class RunResult(RunDetails):
     seconds: float = 0.0
     made: account.Made = field(default_factory=account.Made)
     powers: "tuple[Power, ...]" = ()  # of all rules of all policies, in order
-    live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
+    live_models: tuple[str, ...] = ()  # the models that answered a call, with their hosts
 
     @property
     def usage(self) -> Usage:
-        """What targets and graders took together."""
+        """The usage of targets and graders together."""
         return self.target_usage + self.grader_usage
 
     @property
     def has_setup_error(self) -> bool:
-        """Whether only the user can fix an error. What a model refuses that answers other calls is an error of its case."""
-        return any(
-            grade.has_error and grade.setup and grade.refused_by not in self.live_models
-            for row in self.rows
-            for grade in row.grades
-        )
+        """Whether only the user can fix an error, such as a wrong key.
+
+        If the model that refused a call answered others, the error is one of the case.
+        """
+        for row in self.rows:
+            for grade in row.grades:
+                if grade.has_error and grade.setup and grade.refused_by not in self.live_models:
+                    return True
+        return False
 
 
 class Power(FrozenStruct, kw_only=True):
-    """What a blocking rule cannot see, known before the run; chances that it blocks, from 0 to 1. None: nothing is said of it."""
+    """How well a blocking rule notices worse answers, estimated before the run: chances that it blocks, from 0 to 1.
+
+    A field is None if nothing can be said.
+    """
 
     cases: Annotated[
         int | None, Meta(description="The number of cases or assertions that it counts.")
@@ -118,7 +124,7 @@ class Power(FrozenStruct, kw_only=True):
 
     @property
     def five_percent(self) -> int:
-        """How many of its cases 5 % are."""
+        """How many cases are 5 % of them, rounded up."""
         return -(-(self.cases or 0) // 20)
 
 
@@ -126,7 +132,7 @@ NO_POWER = Power()
 
 
 class RuleResult(WithOutcome, Power):
-    """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
+    """The result of a rule. ``pass_rate`` and ``score`` are None if nothing that the rule selects was graded."""
 
     rule: Rule
     outcome: Annotated[
@@ -169,19 +175,18 @@ class RuleResult(WithOutcome, Power):
         bool,
         Meta(description="Met, since noise may explain that cost or latency are above the limit."),
     ] = False
-    bears: bool = (
-        False  # met even if each answer on which the grader contradicts itself is a new failure
-    )
-    excused: bool = False  # known and unsteady failures are most of what it compares
+    # Met even if each answer on which the grader contradicts itself is a new failure
+    bears: bool = False
+    excused: bool = False  # most of what it compares are known and unsteady failures
 
 
 class Counts(FrozenStruct):
-    """planned = passed + failed + errored, always. An error is neither a pass nor a failure."""
+    """How many passed, failed and were errors. Always: planned = passed + failed + errored."""
 
     passed: Count = 0
     failed: Count = 0
     errored: Count = 0
-    # These follow from the others, whatever is said of them.
+    # These are computed from the others. A value that a file has for them is ignored.
     planned: Count = 0
     pass_rate: Annotated[
         float | None, Meta(description="From 0 to 1; null when nothing was graded.")
@@ -194,7 +199,7 @@ class Counts(FrozenStruct):
 
 
 class Decision(FrozenStruct):
-    """The verdict on the run and all that the reports show."""
+    """The decision about a run, with everything that reports show."""
 
     outcome: GateOutcome
     reason: str  # one sentence
@@ -204,5 +209,5 @@ class Decision(FrozenStruct):
     cases: Counts
     setup: bool = False  # inconclusive because of a wrong key or model: exit code 2
     changes: GateChanges = NO_CHANGES  # what the pull request does to its own gate
-    # Places among the rows of the run: their failures are why it is blocked
+    # The positions of the rows with the failures for which the run is blocked
     blocking: frozenset[int] = frozenset()

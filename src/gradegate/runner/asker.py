@@ -13,7 +13,7 @@ from gradegate.sandbox import repository_code as programs
 
 T = TypeVar("T")
 _GLANCE_SECONDS = 0.005
-_SWIFT = 10  # items that one thread does within a glance if they wait for nothing
+_SWIFT = 10  # items that a thread finishes within a glance if they wait for nothing
 LAST_WORDS = 3.0  # seconds that calls in flight get to notice that they were stopped
 
 
@@ -78,16 +78,23 @@ class Asker:
         items: Iterable[T],
         host: Callable[[T], str] = lambda _: "",
     ) -> None:
-        """Do the work for every item until the run is stopped. The plan limits how many of a host run at once."""
+        """Do the work for every item until the run is stopped. The plan limits how many items of a host run at once.
+
+        ``host`` gives the host that an item asks.
+        """
         self._crew = crew = Crew(work, items, self._concurrency, host)
-        threads = crew.threads_needed
+        thread_count = crew.threads_needed
         crew.start()
-        while remaining := crew.items_left:
+
+        # While the first thread waits for nothing, more threads would only slow it down.
+        items_left = crew.items_left
+        is_swift = True
+        while items_left and is_swift:
             crew.wait(_GLANCE_SECONDS)
-            # While the first thread waits for nothing, more threads would only slow it down.
-            if remaining - crew.items_left < _SWIFT:
-                break
+            is_swift = items_left - crew.items_left >= _SWIFT
+            items_left = crew.items_left
+
         with suppress(RuntimeError):  # the system has no room for more threads
-            for _ in range(1, threads):
+            for _ in range(1, thread_count):
                 crew.start()
         crew.join()

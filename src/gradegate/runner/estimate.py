@@ -51,8 +51,8 @@ class Estimate(FrozenStruct):
     target: CallCount
     grader: CallCount
     grades: int  # those that may be re-asked
-    expected: float  # re-asks
-    most: int  # re-asks
+    expected: float  # the number of re-asks if every answer is good
+    most: int  # the largest possible number of re-asks
     cost: Cost
     labels: int = 0  # requests to graders, if a rule is missed or a history is written
 

@@ -103,22 +103,25 @@ class FirstAnswers:
         """Ask the target for one answer and grade it."""
         index, repeat = answer_id
         planned = self._plan.jobs[index]
-        stored = memory.stored_answers(planned)  # before this job stores its own answer
+        stored_answers = memory.stored_answers(planned)  # before this job stores its own answer
         job = catch_defects(lambda: memory.fill_in(planned))
         if isinstance(job, Exception):
-            return Answer(answer_id, planned, rows.failed_row(planned, repeat, job))
+            row = rows.failed_row(planned, repeat, job)
+            return Answer(answer_id, planned, row)
 
         with within_scope(self._scopes.of_answer(index, repeat)):
             transcript = catch_defects(lambda: ask_target(job, memory, repeat))
             if isinstance(transcript, Exception):
-                return Answer(answer_id, planned, rows.failed_row(job, repeat, transcript))
-            row = rows.graded_row(job, repeat, transcript, grade_answer(job, transcript), planned)
+                row = rows.failed_row(job, repeat, transcript)
+                return Answer(answer_id, planned, row)
+            grades = grade_answer(job, transcript)
+        row = rows.graded_row(job, repeat, transcript, grades, planned)
 
         # Only an answer that may be graded again keeps its transcript.
-        may_reask = any(grade.has_failed for grade in row.grades)
-        if not (may_reask or any(binding.is_comparison for binding in job.assertions)):
-            return Answer(answer_id, job, row, None, stored)
-        return Answer(answer_id, job, row, transcript, stored)
+        is_compared = any(binding.is_comparison for binding in job.assertions)
+        has_failure = any(grade.has_failed for grade in grades)
+        kept_transcript = transcript if is_compared or has_failure else None
+        return Answer(answer_id, job, row, kept_transcript, stored_answers)
 
     # --- comparisons ------------------------------------------------------------------------------------------
 

@@ -142,10 +142,12 @@ def _collect_inputs(
         read |= file.workspace.opened
         named |= file.workspace.named
         searched |= file.workspace.folders
-    if context.settings.baseline and (folder := folder_to_read(context)):
+    settings = context.settings
+    folder = folder_to_read(context) if settings.baseline else None
+    if folder:
         read |= {folder / RESULTS, folder / HISTORY}
-    if rerun := context.settings.rerun:
-        read.add(rerun.file)
+    if settings.rerun:
+        read.add(settings.rerun.file)
     return Inputs(frozenset(read), frozenset(read | named), frozenset(searched))
 
 

@@ -37,18 +37,22 @@ class Rounds:
     def __init__(self, plan: Plan, get_answers: GetAnswers) -> None:
         self.get_answers = get_answers
         self._jobs = plan.jobs
-        # For each job with runs that are counted together, the rules that select it
+        # The rules that select a job, for each job with runs that are counted together
         self._rules: dict[int, list[Rule]] = {}
         for index, job in enumerate(plan.jobs):
             if job.needs:
-                rules = (rule for rule in plan.rules if rule.suite == job.suite)
-                self._rules[index] = [rule for rule in rules if any(selected_assertions(rule, job))]
+                self._rules[index] = [
+                    rule
+                    for rule in plan.rules
+                    if rule.suite == job.suite and any(selected_assertions(rule, job))
+                ]
         self._groups = group_jobs(plan.jobs, sides=False) if self._rules else []
 
     def ask_all(self, job_indexes: Collection[int] | None = None) -> dict[AnswerId, Answer]:
         """Ask all jobs, or some with the jobs of their groups, for the runs that may decide. Gives the answers in plan order."""
         indexes = range(len(self._jobs)) if job_indexes is None else sorted(job_indexes)
         if not self._groups:
+            # No runs are counted together, so one round makes all answers.
             ids = []
             for index in indexes:
                 ids += [AnswerId(index, repeat) for repeat in range(self._jobs[index].repeats)]
@@ -56,9 +60,11 @@ class Rounds:
 
         answers: dict[AnswerId, Answer] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in indexes}
-        while ids := self.next_answers(rows):
+        ids = self.next_answers(rows)
+        while ids:
             answers |= self.get_answers(ids)
             rows = rows_by_case(answers.values())
+            ids = self.next_answers(rows)
         return dict(sorted(answers.items()))
 
     def next_answers(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:

@@ -47,12 +47,12 @@ class _LabelGrades(Struct):
     asks: list[LabelAsk] = []
     usages: list[Usage] = []
 
-    def grade(self, labelled: tuple[Job, bool]) -> None:
-        """Grade an output; the label says whether it should pass."""
-        job, label = labelled
+    def grade(self, labelled_job: tuple[Job, bool]) -> None:
+        """Grade an output. Its job comes with whether it should pass by its label."""
+        job, label = labelled_job
         answer = catch_defects(lambda: ask_target(job, Memory()))
         grades = () if isinstance(answer, Exception) else grade_answer(job, answer)
-        passed = None
+        passed = None  # no verdict
         if grades and grades[0].outcome is not ERROR:
             passed = grades[0].has_passed
         model = next((grade.model for grade in grades if grade.model), "")

@@ -38,8 +38,10 @@ def check_reply(reply: Reply, who: str) -> None:
     """
     end = normalize_finish(reply.finish_reason)
     if end == "content_filter":
+        what = f"{who}: a content filter stopped the answer"
         words = reply.text.strip()
-        what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
+        if words:
+            what += f": {words}"
         raise ProviderError(what, Trouble.REFUSED)
     if end and end not in FINISH_WORDS:
         raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})")
@@ -48,9 +50,12 @@ def check_reply(reply: Reply, who: str) -> None:
 
 def check_text(reply: Reply, who: str) -> None:
     """Raise ProviderError if the text is no answer: nothing of it is visible, it is only reasoning, or it is too long."""
-    if emptiness := describe_emptiness(reply.text, reply.metadata):
-        limit = " at its token limit" if normalize_finish(reply.finish_reason) == "length" else ""
-        raise ProviderError(f"{who} answered with {emptiness}{limit}")
+    emptiness = describe_emptiness(reply.text, reply.metadata)
+    if emptiness:
+        what = f"{who} answered with {emptiness}"
+        if normalize_finish(reply.finish_reason) == "length":
+            what += " at its token limit"
+        raise ProviderError(what)
     if len(reply.text) > MAX_BODY:
         raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters")
     try:
@@ -76,7 +81,8 @@ def find_empty_answer(transcript: Transcript) -> str:
         metadata = turn.metadata
         if turn is answers[-1] and not metadata.get("tool_calls"):
             metadata = transcript.metadata
-        if not turn.images and (emptiness := describe_emptiness(turn.content, metadata)):
+        emptiness = "" if turn.images else describe_emptiness(turn.content, metadata)
+        if emptiness:
             return emptiness
     return ""
 
@@ -198,7 +204,8 @@ def _run_transform(code: Code, value: Any, context: JsonObject) -> Any:
 def _with_value(turn: Turn, metadata: JsonObject, value: Any) -> Turn:
     """The turn with another value as its answer."""
     text = _as_text(value)
-    if emptiness := describe_emptiness(text, metadata):
+    emptiness = describe_emptiness(text, metadata)
+    if emptiness:
         raise NoVerdict(
             f"`transform` returned {emptiness}: to test for this, return a word such as NONE"
         )

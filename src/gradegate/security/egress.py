@@ -14,7 +14,7 @@ from gradegate.security.hosts import (
     Address,
     Host,
     host_at,
-    host_of,
+    host_in_value,
     is_inside,
     is_loopback,
     is_metadata_service,
@@ -33,21 +33,18 @@ NO_NAME = "it is not a host name: write letters from a to z, digits and dashes b
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:
-    """What may leave the machine. ``bound``: keys only go to their hosts, as always on GitHub.
+    """What may leave the machine, and where it may go."""
 
-    ``vendors`` gives all vendors, because a provider of another kind may read a vendor's key. ``opened`` are the variables that
-    the workflow allows in any text, ``named`` those that configs name as the key of a provider. ``awaited`` are the hosts that
-    a run waits for.
-    """
-
+    # The environment, with the keys
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    hosts: tuple[Host, ...] = ()
-    bound: bool = False
+    hosts: tuple[Host, ...] = ()  # that the workflow lists in `allowed-hosts`
+    bound: bool = False  # whether keys only go to their hosts, as always on GitHub
+    # Gives all vendors, because a provider of another kind may read a vendor's key
     vendors: Callable[[], Iterable[Vendor]] = tuple
-    opened: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
-    awaited: tuple[Host | None, ...] = ()
-    on_runner: bool = False
+    opened: frozenset[str] = frozenset()  # variables that the workflow allows in any text
+    named: frozenset[str] = frozenset()  # variables that configs name as the key of a provider
+    awaited: tuple[Host | None, ...] = ()  # that the run waits for (`ready`)
+    on_runner: bool = False  # whether this is a runner of GitHub
 
     def with_named_keys(self, other: Self) -> Self:
         """The same policy, with the keys that another one names."""
@@ -89,7 +86,7 @@ class EgressPolicy:
         owners = self._owners(name)
         if not owners and not (self.bound and self.is_credential(name)):
             return True
-        at_owner = [vendor for vendor in owners if self._serves(vendor, url)]
+        at_owner = [vendor for vendor in owners if self._is_address_of(vendor, url)]
         return self._is_made(at_owner or self.vendors(), method, url)
 
     def fits_signed(self, method: str, url: str) -> bool:
@@ -97,22 +94,24 @@ class EgressPolicy:
         return self._is_made(self.vendors(), method, url)
 
     def _is_made(self, vendors: Iterable[Vendor], method: str, url: str) -> bool:
-        serving = [vendor for vendor in vendors if self._serves(vendor, url)]
-        return not serving or any(vendor.makes(method, url, self.variables) for vendor in serving)
+        serving = [vendor for vendor in vendors if self._is_address_of(vendor, url)]
+        return not serving or any(
+            vendor.makes_request(method, url, self.variables) for vendor in serving
+        )
 
-    def _serves(self, vendor: Vendor, url: str) -> bool:
+    def _is_address_of(self, vendor: Vendor, url: str) -> bool:
         """Whether an address belongs to a vendor. If keys are bound, the environment may give it another one, unless the workflow lists that host."""
         if vendor.owns(url):
             return True
-        return self.bound and not self._is_listed(url) and vendor.is_set(url, self.variables)
+        return self.bound and not self._is_listed(url) and vendor.has_address(url, self.variables)
 
     def leads_to_vendor(self, url: str) -> bool:
         """Whether an address belongs to a vendor, or the environment gives it to a vendor."""
-        return any(vendor.takes(url, self.variables) for vendor in self.vendors())
+        return any(vendor.may_get_keys(url, self.variables) for vendor in self.vendors())
 
     def _is_listed(self, url: str) -> bool:
         """Whether the workflow lists the host of an address."""
-        return any(host.takes(url) for host in self.hosts)
+        return any(host.matches(url) for host in self.hosts)
 
     def _owners(self, name: str) -> list[Vendor]:
         """The vendors of a key, or of a variable that says who signs in."""
@@ -131,11 +130,11 @@ class EgressPolicy:
 
         owners = self._owners(name)
         if owners:
-            return any(vendor.takes(url, self.variables) for vendor in owners)
+            return any(vendor.may_get_keys(url, self.variables) for vendor in owners)
 
         if listed or not self.is_credential(name) or belongs_to_runner(name):
             return False
-        return any(vendor.is_set(url, self.variables) for vendor in self.vendors())
+        return any(vendor.has_address(url, self.variables) for vendor in self.vendors())
 
     def objection(self, url: str, address: Address | None = None) -> str:
         """Why the host of a URL may not be called. An empty string if it may. ``address`` is what its name resolved to, if known.
@@ -160,17 +159,17 @@ class EgressPolicy:
         yield from (*self.hosts, *self.awaited)
         for vendor in self.vendors():
             for name in vendor.addresses:
-                yield host_of(self.variables.get(name, ""))
+                yield host_in_value(self.variables.get(name, ""))
         for name, value in self.variables.items():
             if re.fullmatch("(https?|all)_proxy", name, re.IGNORECASE):
-                yield host_of(value)
+                yield host_in_value(value)
 
 
 def _leads(value: str, url: str) -> bool:
     """Whether the value of a variable is the address of a URL, or only its host."""
     host = None
     if "://" in value:
-        host = host_of(value)
+        host = host_in_value(value)
     elif re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value):
         host = parse_host(value)
-    return host is not None and host.takes(url)
+    return host is not None and host.matches(url)

@@ -1,4 +1,4 @@
-"""Reads hosts and addresses: where a key may go, what is never called, and what this process cannot reach."""
+"""Reads host names and addresses: which host a URL leads to, which hosts are never called, and which are inside a network."""
 
 import ipaddress
 import re
@@ -31,19 +31,18 @@ NOBODY = "nobody.invalid"
 _PUBLIC = ipaddress.ip_network("2000::/3")  # all of version 6 that is assigned (RFC 4291)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_KEPT = 1_000  # parsed addresses in the cache: every call asks for some
-NETWORK = (
-    "GRADEGATE_NETWORK"  # "container" in the image; "host" if it runs on the network of the machine
-)
+# A variable: "container" in the image, "host" if that runs on the network of the machine
+NETWORK = "GRADEGATE_NETWORK"
 
 
 class Host(FrozenStruct):
-    """A host that a key may go to. Without scheme or port, any is meant."""
+    """A host."""
 
     name: str
-    port: int | None = None
-    scheme: str = ""
+    port: int | None = None  # None: any port
+    scheme: str = ""  # empty: any scheme
 
-    def takes(self, url: str) -> bool:
+    def matches(self, url: str) -> bool:
         """Whether an address is at this host."""
         host = host_at(url)
         if host is None or host.name != self.name:
@@ -73,10 +72,14 @@ def host_at(url: str) -> Host | None:
     try:
         parts = urlsplit(url)
         port = parts.port
-        name = _normal((parts.hostname or "").removesuffix("."))
+        name = _normalize_name((parts.hostname or "").removesuffix("."))
     except ValueError:
         return None
-    if parts.scheme not in _PORTS or "\\" in url or not (_NAME.fullmatch(name) or _literal(name)):
+    if (
+        parts.scheme not in _PORTS
+        or "\\" in url
+        or not (_NAME.fullmatch(name) or _spelled_address(name))
+    ):
         return None
     return Host(name, port or _PORTS[parts.scheme], parts.scheme)
 
@@ -114,7 +117,7 @@ def parse_hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(filter(None, hosts.values()))
 
 
-def host_of(value: str) -> Host | None:
+def host_in_value(value: str) -> Host | None:
     """The host in the value of a variable: ``https://host/v1``, or only ``host``."""
     text = value.strip()
     if "://" in text:
@@ -128,7 +131,7 @@ def host_of(value: str) -> Host | None:
 @lru_cache(MOST_KEPT)
 def parse_address(name: str) -> Address | None:
     """The address that a host name spells: with dots, as one number, in octal or hex, or of version 6."""
-    return _literal(_normal(name.strip("[]").rstrip(".")))
+    return _spelled_address(_normalize_name(name.strip("[]").rstrip(".")))
 
 
 @lru_cache(MOST_KEPT)
@@ -186,7 +189,7 @@ def _last_32_bits(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
     return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
-def _literal(name: str) -> Address | None:
+def _spelled_address(name: str) -> Address | None:
     """The address that a name spells, in any way that a socket accepts. None for any other name."""
     try:
         return ipaddress.ip_address(name.partition("%")[0])
@@ -200,7 +203,7 @@ def _literal(name: str) -> Address | None:
         return None
 
 
-def _normal(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """The name as it is compared: in lower case, in ASCII, and an address in its usual spelling.
 
     A name with letters that IDNA 2003 replaces stays as it is, so that it is no valid name. Requests are sent by IDNA 2008,
@@ -212,7 +215,7 @@ def _normal(name: str) -> str:
             encoded = lower.encode("idna")
             if encoded.decode("idna") == lower:
                 lower = encoded.decode()
-    address = _literal(lower)
+    address = _spelled_address(lower)
     return lower if address is None else str(address)
 
 

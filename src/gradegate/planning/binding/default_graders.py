@@ -11,6 +11,7 @@ from gradegate.files.documents import table
 from gradegate.structs import FrozenStruct, replace
 
 DEFAULT_KINDS = ("text", "embedding", "moderation")
+# A variable in the id of a model: `{AZURE_OPENAI_DEPLOYMENT_NAME}`
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _PIN = "pin it with defaultTest.options.provider: "
 
@@ -32,10 +33,10 @@ def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -
     if any(chosen_key in entry["keys"] for entry in entries):
         usable = {chosen_key}
     for entry in entries:
-        keys = [key for key in entry["keys"] if key in usable]
-        further_variables = entry.get("variables", ())
-        if keys and all(variables.get(name) for name in further_variables):
-            return DefaultGraders(keys[0], _models(entry, variables))
+        usable_keys = [key for key in entry["keys"] if key in usable]
+        has_other_variables = all(variables.get(name) for name in entry.get("variables", ()))
+        if usable_keys and has_other_variables:
+            return DefaultGraders(usable_keys[0], _models(entry, variables))
     return DefaultGraders(None, _models(entries[0], variables))
 
 

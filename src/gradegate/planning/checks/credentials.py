@@ -97,7 +97,9 @@ def notes_on_written_keys(suite: Suite) -> Iterator[Note]:
     """A note for each key that a config contains itself, instead of the name of a variable."""
     cure = "everybody who reads the file can use it; make a new key, and write `apiKeyEnvar: NAME`"
     for spec in suite.provider_specs():
-        from_environment = {*spec.drawn, *(use.place.partition(".")[0] for use in spec.reads)}
+        from_environment = set(spec.drawn)  # names of options that a variable fills in
+        for use in spec.reads:
+            from_environment.add(use.place.partition(".")[0])
         for name, value in (*spec.config.items(), *spec.env.items()):
             if name not in from_environment and _is_key(name, value):
                 origin = spec.places.get(name, spec.origin)

@@ -85,28 +85,19 @@ def calibrate_graders(
 ) -> CalibrationDelivery:
     """Grade the labelled outputs of a file, each ``asks`` times, and write the reports. Raises ConfigError."""
     settings = context.settings
-    mistakes = [
-        Mistake(f"no report of a calibration is written as `{output}`", None, "end it with .json")
-        for output in settings.outputs
-        if not output.endswith(".json")
-    ]
-    if mistakes:
-        raise ConfigError(*mistakes)
-    if asks > MAX_REPEATS:
-        raise ConfigError.at(
-            f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
-        )
-    selected = list[labels.SelectedLabel]()
+    _check_request(settings.outputs, asks)
+
+    # Plan the cases of the labels in place of those of the configs.
+    selected: list[labels.SelectedLabel] = []
 
     def select_labelled(suites: list[SuiteFile]) -> list[SuiteFile]:
-        file_labels, mistakes = labels.read_labels(path, context)
-        selection = labels.select_cases(file_labels, suites, asks)
+        lines = labels.read_labels(path, context)
+        selection = labels.select_cases(lines.labels, suites, asks)
         selected.extend(selection.labels)
         # The planner reports mistakes of labels with those of the first config.
         first, *rest = selection.suites
-        mistakes = [*first.suite.mistakes, *mistakes, *selection.mistakes]
-        suite = replace(first.suite, mistakes=tuple(mistakes))
-        return [replace(first, suite=suite), *rest]
+        mistakes = (*first.suite.mistakes, *lines.mistakes, *selection.mistakes)
+        return [replace(first, suite=replace(first.suite, mistakes=mistakes)), *rest]
 
     labels_output = settings.write_labels
     outputs = list(settings.outputs)
@@ -117,15 +108,16 @@ def calibrate_graders(
 
     # Without rules nothing is re-asked: each ask is compared with its label.
     jobs = labels.label_jobs(session.preparation.plan, selected, asks)
-    plan = replace(session.preparation.plan, jobs=jobs, policies=())
     asks_model = [drift.is_graded_by_model(job) for job in jobs[: len(selected)]]
     model_count = sum(asks_model)
     if labels_output and model_count < drift.LEAST:
         what = f"a model grades {format_count(model_count, 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
         raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
-
+    plan = replace(session.preparation.plan, jobs=jobs, policies=())
     preparation = replace(session.preparation, plan=plan)
     run = session.run(preparation, progress)
+
+    # The run has a row for each output at the first ask, then for each at the second, ...
     judged = []
     for number, labelled in enumerate(selected):
         label = labelled.label
@@ -140,6 +132,20 @@ def calibrate_graders(
     failures = write_documents(documents, session.places, preparation.seal)
     text = map(preparation.seal, console_report(calibration).parts)
     return CalibrationDelivery(calibration, text, failures)
+
+
+def _check_request(outputs: Iterable[str], asks: int) -> None:
+    """Raise ConfigError for a report that is not JSON, or for too many asks."""
+    mistakes = [
+        Mistake(f"no report of a calibration is written as `{output}`", None, "end it with .json")
+        for output in outputs
+        if not output.endswith(".json")
+    ]
+    if mistakes:
+        raise ConfigError(*mistakes)
+    if asks > MAX_REPEATS:
+        what = f"`--asks` is more than {MAX_REPEATS:,}"
+        raise ConfigError.at(what, None, "ask less often; 3 to 10 show the noise")
 
 
 def calibration_exit_code(calibration: Calibration) -> int:

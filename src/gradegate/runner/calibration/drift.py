@@ -123,7 +123,8 @@ def _labels_file_of_base(base: Base, suites: Sequence[SuiteFile]) -> LabelsFile 
         for rule in policy.rules:
             files[rule.suite] = policy.labels
     for suite in suites:
-        if file := files.get(suite.suite.file):
+        file = files.get(suite.suite.file)
+        if file:
             return file
     return None
 
@@ -161,7 +162,8 @@ def _suites_by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteF
     """The suites by the file of labels that their gates name."""
     groups = defaultdict(list)
     for suite_file in suites:
-        if labels_file := suite_file.suite.policy.labels:
+        labels_file = suite_file.suite.policy.labels
+        if labels_file:
             groups[labels_file].append(suite_file)
     return groups
 

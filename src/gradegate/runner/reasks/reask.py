@@ -21,7 +21,8 @@ from gradegate.runner.grading import ask_grade, catch_defects
 from gradegate.runner.transforms import TransformError
 from gradegate.structs import FrozenStruct, replace
 
-ReasonToStop = Callable[[], str]  # an empty string if more may be asked
+# Gives why nothing more may be asked; an empty string if more may be asked
+ReasonToStop = Callable[[], str]
 
 # Asks about an answer of the base are counted from here. So they are no requests of the run, even if both answers are equal.
 BASE_ASKS = 1000
@@ -130,9 +131,13 @@ def ask_until_decided(task: ReaskTask, box: BallotBox, reason_to_stop: ReasonToS
         if task.asks_target:
             answer = _ask_again(task.job)
             content = answer.content
-        bounds = (task.bounds[grade_id.position] for grade_id in grade_ids)
-        asks = gather_results([partial(_grade, bound, content, number) for bound in bounds])
-        box.record(dict(zip(grade_ids, asks, strict=True)), answer, is_cut=bool(reason_to_stop()))
+        questions = []
+        for grade_id in grade_ids:
+            bound = task.bounds[grade_id.position]
+            questions.append(partial(_grade, bound, content, number))
+        grades = gather_results(questions)
+        asks = dict(zip(grade_ids, grades, strict=True))
+        box.record(asks, answer, is_cut=bool(reason_to_stop()))
 
 
 def _ask_again(job: Job) -> FreshAnswer:
