@@ -143,7 +143,7 @@ def prepare(version: Version, owner: str) -> None:
         raise Refused(
             f"{CHANGES}: the first section is `{title}` -> write `## {version} (unreleased)` with what changes for users"
         )
-    written = f"## {version} ({datetime.now(UTC).date()})\n\n{news.strip()}\n- Figures: {'; '.join(figures())}.\n\n"
+    written = f"## {version} ({datetime.now(UTC).date()})\n\n{news.strip()}\n\nFigures: {'; '.join(figures())}.\n\n"
     (ROOT / CHANGES).write_text("".join([head, written, *sections[1:]]))
     source = re.sub(
         r'^__version__ = ".*"$',

@@ -1,5 +1,6 @@
 """The repository's own automation: what it may do, what it starts from, and what keeps it up to date."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import check_jsonschema
 import pytest
 import yaml
 
@@ -21,6 +23,7 @@ WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
 STARTERS = sorted((ROOT / "src" / "gradegate" / "cli" / "init" / "templates").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 BUILD = RELEASE.with_name("build.yml")  # which the release calls
+ACTIONS_SCHEMA = Path(check_jsonschema.__file__).parent / "builtin_schemas" / "vendor" / "github-actions.json"
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 
 
@@ -274,3 +277,15 @@ def test_the_images_that_dependabot_watches_are_those_that_are_used() -> None:
     for folder, (file, name) in places.items():
         (image,) = re.findall(r"^FROM (\S+@sha256:[0-9a-f]{64})$", (ROOT / f".{folder}" / "Dockerfile").read_text(), re.MULTILINE)
         assert re.findall(rf"^{name}=(\S+)$", (ROOT / file).read_text(), re.MULTILINE) == [image]
+
+
+def test_the_marketplace_takes_the_action() -> None:
+    """GitHub refuses to list an action that breaks one of these rules, and says so only when somebody publishes it."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    branding = json.loads(ACTIONS_SCHEMA.read_text())["properties"]["branding"]["properties"]
+    assert re.fullmatch(r"[\w -]{1,50}", action["name"])
+    assert 0 < len(action["description"]) < 125
+    assert action["branding"]["icon"] in branding["icon"]["enum"]
+    assert action["branding"]["color"] in branding["color"]["enum"]
+    metadata = subprocess.run(["git", "ls-files", "action.y*ml"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert metadata.stdout.split() == ["action.yml"]  # one file, in the root

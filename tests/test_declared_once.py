@@ -92,7 +92,7 @@ def test_a_limit_of_a_rule_takes_two_files(package, tmp_path):
 
 @pytest.mark.parametrize("published", [True, False])
 def test_a_field_of_an_assertion_is_compared_where_nobody_says_how(package, tmp_path, published):
-    after = '    """What rules and reports know of an assertion: no model, no key. ``type`` keeps its ``not-``."""\n\n    type: Annotated[str, Compared.APART]\n'
+    after = "    type: Annotated[str, Compared.APART]  # with its `not-`\n"
     if not published:
         after = "    threshold: Annotated[float | None, Compared.APART] = None\n"
     add('    audience: str = ""\n', package / "core" / "assertion.py", after)

@@ -202,7 +202,7 @@ def test_one_command_writes_version_owner_date_and_figures(repository: Repositor
     repository.git("commit", "--quiet", "--all", "--message", "x")
     assert repository.release("check", "0.3.0").returncode == 0
     figures = "1 of 2 public promptfoo configs run as they stand; 2 words of docs; the image's size is in the summary of the release"
-    assert repository.release("notes", "0.3.0").stdout == f"- News of acme/gradegate.\n- Figures: {figures}.\n"
+    assert repository.release("notes", "0.3.0").stdout == f"- News of acme/gradegate.\n\nFigures: {figures}.\n"
     assert (repository.path / "README.md").read_text() == "https://acme.github.io/gradegate OWNER/REPO\n"
     assert repository.release("prepare", "0.4.0").stderr.startswith("no release: CHANGELOG.md: the first section is `## 0.3.0 (2")
 

@@ -1,4 +1,4 @@
-"""A table of plug-ins that fills itself by importing the modules of a folder, and names that a typo may have meant."""
+"""Finds plug-ins by name, importing their modules when they are needed, and suggests the name that a typo may have meant."""
 
 import difflib
 import importlib
@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 # What follows a stem: `factualness` and `factuality` have one stem, `factfulness` has another.
 _ENDING = re.compile(r"(?:ness|ity|ing|cy|ce|t|y|e|s)+$")
-_MOST_LETTERS = 100  # of a word with two letters in other order
-_LEAST_LETTERS = 3  # of a name that a typo may have meant: nearly every short word is near another
+_MOST_LETTERS = 100  # of a word in which two swapped letters are looked for
+_LEAST_LETTERS = 3  # of a name that is suggested: nearly every short word is near another
 
 
 def suggest(word: str, candidates: Iterable[str]) -> str:
@@ -28,24 +28,28 @@ def near_miss(word: str, candidates: Iterable[str]) -> str:
 
     The rules apply in this order: the same word, two letters swapped, the same stem, most letters in common.
     """
+    # 1. The same word
     folded = fold_word(word)
     names = {fold_word(candidate): candidate for candidate in candidates}
     if folded in names:
         return names[folded]
 
+    # 2. Two letters swapped
     stems = {name: _ENDING.sub("", name) for name in names if len(name) >= _LEAST_LETTERS}
     for at in range(min(len(folded), _MOST_LETTERS) - 1):
         swapped = folded[:at] + folded[at + 1] + folded[at] + folded[at + 2 :]
         if swapped in stems:
             return names[swapped]
 
+    # 3. The same stem
     stem = _ENDING.sub("", folded)
     if len(stem) > _LEAST_LETTERS:
         for name, other in stems.items():
             if other == stem:
                 return names[name]
 
-    similarity = 0.75 if len(folded) == 4 else 0.8  # one letter of four may differ
+    # 4. Most letters in common. One letter of four may differ.
+    similarity = 0.75 if len(folded) == 4 else 0.8
     close = difflib.get_close_matches(folded, stems, n=1, cutoff=similarity)
     return names[close[0]] if close else ""
 
@@ -56,20 +60,22 @@ def fold_word(word: str) -> str:
 
 
 class Registry(Generic[T]):
-    """Plug-ins of one kind by name, from the modules of ``package``.
+    """The plug-ins of one kind by name. They register themselves when their module in ``package`` is imported.
 
-    A look-up imports only modules with the name in double quotes, in their text or in that of their table: importing sixty
-    evaluators takes as long as reading a thousand answers. Whoever needs all plug-ins gets every module imported.
+    A look-up imports only the modules that contain the name in double quotes, in their own text or in that of the YAML file
+    beside them. Importing sixty evaluators would take as long as reading a thousand answers. Methods that give all plug-ins
+    import every module.
     """
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
         self._package = package
         self._plugins: dict[str, T] = {}
-        self._texts: dict[str, str] | None = None  # of modules that are not imported yet
+        # The texts of the modules that are not imported yet, by module. None: not read yet.
+        self._texts: dict[str, str] | None = None
 
     def register(self, *names: str) -> Callable[[T], T]:
-        """Decorator: enter a plug-in under its names. Raises ValueError if a name is taken."""
+        """A decorator that enters a plug-in under these names. Raises ValueError if a name is taken."""
 
         def enter(plugin: T) -> T:
             for name in names:
@@ -98,7 +104,7 @@ class Registry(Generic[T]):
         return list(self._plugins.values())
 
     def one_by_one(self) -> Iterator[T]:
-        """Yield every plug-in in any order. Modules are imported as the caller goes on."""
+        """Yield every plug-in, in any order. The next module is imported when the plug-ins of the last one are used up."""
         texts = self._texts_to_import()
         number = 0
         while True:

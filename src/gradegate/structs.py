@@ -1,4 +1,7 @@
-"""Structs, of which frozen values are made. Python defines and makes them ten times as fast as dataclasses."""
+"""Base classes and helpers for the frozen values of the whole program: msgspec's structs.
+
+They are defined and made ten times as fast as dataclasses.
+"""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

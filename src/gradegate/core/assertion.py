@@ -1,4 +1,4 @@
-"""One assertion: what a config says about it, and which of that rules and reports know.
+"""One assertion as a config has it, and the part of it that rules and reports see.
 
 A field is declared here once. Keys of a config are read into the field with their name. ``results.json`` contains the fields
 of ``PublishedAssertion``. Every field without a ``Compared`` mark is compared with the base by its value.
@@ -45,9 +45,9 @@ class AssertionTraits:
 
 
 class PublishedAssertion(AssertionTraits, FrozenStruct):
-    """What rules and reports know of an assertion: no model, no key. ``type`` keeps its ``not-``."""
+    """The part of an assertion that rules and reports see: no model and no key."""
 
-    type: Annotated[str, Compared.APART]
+    type: Annotated[str, Compared.APART]  # with its `not-`
     value: Annotated[Any, Compared.APART] = None
     weight: Annotated[float, Compared.APART] = 1.0
     metric: Annotated[str, Compared.APART] = ""
@@ -59,15 +59,15 @@ class PublishedAssertion(AssertionTraits, FrozenStruct):
 
 
 class Assertion(PublishedAssertion):
-    """One assertion as written. ``members`` belong to an assert-set."""
+    """One assertion of a config."""
 
     threshold: Annotated[float | None, Compared.APART] = None
     graders: Annotated[Graders, Compared.APART] = {}
     rubric_prompt: Annotated[Any, Compared.APART] = None
-    transform: Code = ""  # of the answer, for this assertion alone
+    transform: Code = ""  # of the answer, for this assertion only
     context_transform: Code = ""
-    members: "Annotated[tuple[Assertion, ...], Compared.APART]" = ()
-    # How its failures are asked again; empty where the gate says it
+    members: "Annotated[tuple[Assertion, ...], Compared.APART]" = ()  # of an assert-set
+    # How its failures are re-asked; empty: as the gate says
     reask: Annotated[str, Compared.APART] = ""
 
     def provider_specs(self) -> Iterator[ProviderSpec]:

@@ -1,4 +1,4 @@
-"""Messages, turns and images, a request to a model with its reply, and the exchanges of a conversation. Frozen values."""
+"""Conversations: a request to a model and its reply, the turns between user and assistant, and what a grader sees of them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ class Turn(PartlyEqual):
 
 
 def _document(written: Any) -> str:
+    """A document as a file has it: a text, or an image as ``{image: URL}``. Raises ValueError for anything else."""
     match written:
         case str():
             return written
@@ -49,17 +50,20 @@ class Message(PartlyEqual):
     role: str
     content: str
     images: tuple[str, ...] = ()  # data URIs or URLs that follow the text
-    # Of a chat prompt all keys, for endpoints that take messages of that form; of a grading prompt those beside role and content.
+    # The message as a prompt has it, for endpoints that take such messages. Of a grading prompt only the keys besides role and
+    # content. None: it was not written as a message.
     written: JsonObject | None = None
 
 
 class Request(FrozenStruct):
-    """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
+    """One question to a chat model."""
 
     messages: tuple[Message, ...]
-    schema: JsonObject | None = None
+    schema: JsonObject | None = (
+        None  # the reply is JSON of this schema, if the provider can enforce it
+    )
     options: JsonObject = {}  # e.g. temperature, seed: win over the provider's config
-    prompt: str = ""  # the filled-in prompt as text, where there is one
+    prompt: str = ""  # the filled-in prompt as text; empty for the messages of a grader
     vars: Variables = {}  # the test's, for a target whose request is a template
     max_tokens: int | None = None  # the most tokens of the reply; None: as the config says
 
@@ -81,24 +85,24 @@ RAW = "raw_output"  # there, the answer as the target gave it, where a transform
 
 
 class Transcript(FrozenStruct):
-    """What a grader sees: the conversation (a single answer is one exchange), and the variables of the test."""
+    """What a grader sees: the conversation, and the variables of the test. A single answer is a conversation of one exchange."""
 
     prompt: str  # rendered
     turns: tuple[Turn, ...]
     vars: Variables = {}
-    usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
+    usage: Usage = NO_USAGE  # of the target's answer, as if nothing came from the cache
     metadata: JsonObject = {}
-    # What it cost now: less where it came from the cache. None: the same
+    # What the answer used in this run: less than ``usage`` if it came from the cache. None: the same
     spent: Usage | None = None
-    # Those of the target by name, with the JSON Schemas of their parameters
+    # The tools of the target by name, with the JSON Schemas of their parameters
     tools: JsonObject | None = None
-    target: str = ""  # who answered, by the name in reports
-    # The last answer before the transforms of test and assertion, where there are any
+    target: str = ""  # the name of the target in reports
+    # The last answer before the transforms of test and assertion. None: there are none
     before: Any = None
 
     @property
     def source(self) -> Any:
-        """The last answer as the target gave it, with its own transform: what ``contextTransform`` looks into."""
+        """The last answer after the target's own transform only. ``contextTransform`` reads it."""
         return self.answer if self.before is None else self.before
 
     @property
@@ -184,16 +188,23 @@ def split_exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
 
 
 def unanswered_turns(turns: Sequence[Turn]) -> tuple[int, ...]:
-    """Numbers of the turns that belong to no exchange."""
-    complete = split_exchanges(turns)
-    return tuple(range(complete[-1][-1].number + 1 if complete else 1, len(turns) + 1))
+    """The numbers of the turns after the last exchange. They belong to no exchange, because nobody answered."""
+    last_answered = 0
+    exchanges = split_exchanges(turns)
+    if exchanges:
+        last_answered = exchanges[-1][-1].number
+    return tuple(range(last_answered + 1, len(turns) + 1))
 
 
 def split_windows(exchanges: Sequence[Exchange], size: int) -> tuple[Window, ...]:
-    """One window for each exchange: it and up to ``size - 1`` before it. Raises ValueError for a size below 1."""
+    """One window for each exchange: the exchange, and up to ``size - 1`` before it. Raises ValueError for a size below 1."""
     if size < 1:
         raise ValueError(f"a window of {size} exchanges holds nothing")
-    return tuple(tuple(exchanges[max(0, end - size) : end]) for end in range(1, len(exchanges) + 1))
+    windows = []
+    for end in range(1, len(exchanges) + 1):
+        start = max(0, end - size)
+        windows.append(tuple(exchanges[start:end]))
+    return tuple(windows)
 
 
 def window_turns(window: Window) -> tuple[Numbered, ...]:

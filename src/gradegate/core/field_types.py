@@ -1,4 +1,4 @@
-"""Types of the numbers, bounds, lists and days in configs and in options of graders. Pydantic checks them."""
+"""Types for the fields of configs and of graders' options: numbers, bounds, lists and days. Pydantic checks values by them."""
 
 import re
 from contextlib import suppress
@@ -12,8 +12,9 @@ from gradegate.core.options import MOST_RUNS, parse_part
 
 
 def _no_bool(value: Any) -> Any:
+    """Refuse true and false, which Python takes for 1 and 0."""
     if isinstance(value, bool):
-        raise PydanticKnownError("float_type")  # Python takes true for 1
+        raise PydanticKnownError("float_type")
     return value
 
 
@@ -28,7 +29,7 @@ EMPTY_THRESHOLD = "empty"  # Pydantic's type of this mistake
 
 
 def _filled(value: Any) -> Any:
-    """A threshold that is written and empty is a mistake."""
+    """Refuse a threshold that is written and empty."""
     if value is None:
         raise PydanticCustomError(
             EMPTY_THRESHOLD, "is empty", {"cure": "write a number, or remove it"}
@@ -36,7 +37,7 @@ def _filled(value: Any) -> Any:
     return value
 
 
-# A threshold as configs write it; None where they write none.
+# A threshold of a config. None: the config has none.
 Threshold = Annotated[Number | None, BeforeValidator(_filled)]
 
 

@@ -1,4 +1,4 @@
-"""An option of a run: how command line and Action name it, how its text is read, what it means, and which commands have it."""
+"""What an option of a run is: its names, its help, and how the text of a user becomes its value."""
 
 import dataclasses
 import re
@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
-PLANNING = ("run", "merge", "validate", "cases")  # commands that plan configs
+# The commands that plan configs, that run a plan, and that ask models
+PLANNING = ("run", "merge", "validate", "cases")
 RUNNING = ("run", "merge")
 ASKING = (*RUNNING, "calibrate")
 MOST_SHARDS = 256  # as many as a matrix of GitHub has jobs
@@ -20,8 +21,10 @@ _NAMED = re.compile(r"<--([a-z-]+)(?: ([^<>]*))?>|`gradegate run --([a-z-]+)(?: 
 
 def parse_whole_number(text: str, least: int) -> int | None:
     """Read a whole number as people write it. None for any other text, and below ``least``."""
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-    return number if number >= max(least, 0) else None
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        return None
+    number = int(text)
+    return number if number >= least else None
 
 
 def parse_amount(text: str) -> float | None:
@@ -60,15 +63,15 @@ def resolve_option_names(text: str, inputs: bool) -> str:
 
 
 class OptionKind(FrozenStruct):
-    """How texts become a value, and a value texts again. ``read`` gives None for a text that is not what it ``needs``."""
+    """How texts become the value of an option, and the value becomes texts again."""
 
-    read: Callable[[str], Any] = str
-    needs: str = ""
-    # Of an option that may be repeated. Raises ConfigError
+    read: Callable[[str], Any] = str  # gives None for a text that it cannot read
+    needs: str = ""  # what such a text has to be instead
+    # Makes one value of what was read from each text of an option that may be repeated. Raises ConfigError.
     gather: Callable[[list[Any]], Any] | None = None
     write: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
-    choices: tuple[str, ...] = ()
-    about: str = ""  # a sentence for the Action
+    choices: tuple[str, ...] = ()  # the words that it takes; empty for any text
+    about: str = ""  # a sentence for the documentation of the Action
 
 
 def write_pairs(value: Any) -> list[str]:
@@ -107,25 +110,26 @@ SWITCH = OptionKind({"true": True, "false": False}.get, "one of true, false")
 
 @cache
 def _name(names: str) -> str:
+    """The first long flag without its dashes, else the first word."""
     words = names.split()
     return next((word[2:] for word in words if word.startswith("--")), words[0])
 
 
 class Option(FrozenStruct):
-    """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
+    """One option: an input of the Action, and a flag of some commands."""
 
-    names: str  # flags, then what stands for the value: `-j --max-concurrency N`; without a flag: `merge DIR`
+    names: str  # flags, then a placeholder for the value: `-j --max-concurrency N`; without a flag: `merge DIR`
     kind: OptionKind
-    help: str  # a clause for both doors; `base` is another option
-    more: str = ""  # sentences for the Action alone
-    otherwise: str = ""  # what holds without it, where its default does not say so
-    commands: tuple[str, ...] = ()
-    no_input: str = ""
-    no_flag: str = ""
+    help: str  # a clause, for the command line and the Action; other options stand in backticks
+    more: str = ""  # sentences for the Action only
+    otherwise: str = ""  # what happens without the option, if its default does not say so
+    commands: tuple[str, ...] = ()  # that have it as a flag
+    no_input: str = ""  # why the Action does not have it; empty if it has
+    no_flag: str = ""  # why the command line does not have it; empty if it has
     in_rerun: bool = False  # whether the command that asks a case again has it
     harmless: bool = False  # grants no right, names no model and opens no file, whatever its value
-    written: str | None = None  # the input's default, where it is not the field's
-    field: str = ""  # of the settings
+    written: str | None = None  # the default of the input, if it is not that of the field
+    field: str = ""  # its name in the settings
     default: Any = ""
 
     @property
@@ -163,7 +167,10 @@ class Option(FrozenStruct):
 
 
 def option(default: T, names: str, kind: OptionKind, **more: Any) -> T:
-    """A field of settings that is an option, with what else ``Option`` has; mypy takes it for its default."""
+    """Declare a field of a settings dataclass as an option. ``more`` are further fields of ``Option``.
+
+    The declared type is that of the default, so that mypy accepts the field.
+    """
     more.setdefault("commands", () if "no_flag" in more else RUNNING)
     entry = Option(names, kind, default=default, **more)
     return dataclasses.field(

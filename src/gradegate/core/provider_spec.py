@@ -1,4 +1,4 @@
-"""What a config says about a provider and about a prompt."""
+"""What a config says about a model (a provider) and about a prompt, before it is bound to code."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,17 +34,19 @@ class ProviderSpec(PartlyEqual):
     id: str
     label: str = ""
     config: JsonObject = {}
-    prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
-    transform: Code = ""  # of each of its answers, where it is a target
-    env: Mapping[str, str] = {}  # literals over the environment, for this model alone
+    prompts: tuple[str, ...] = ()  # labels of the prompts that a target is restricted to
+    transform: Code = ""  # of each answer of a target
+    env: Mapping[str, str] = {}  # literals that win over the environment, for this model only
     # The variables of the environment that its templates show, and where
     reads: frozenset[VariableUse] = frozenset()
-    drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
+    drawn: Mapping[str, frozenset[str]] = {}  # by name of a literal, the variables that it shows
     origin: Origin = NOWHERE
-    places: Mapping[str, Origin] = {}  # of its options
+    places: Mapping[str, Origin] = {}  # the origins of its options
     written: JsonObject = {}  # the options before a prompt or a test set others
-    wrong: Mistake | None = None  # what is said where it is asked
-    missing: tuple[Mistake, ...] = ()  # the variables that its templates need and that are not set
+    wrong: Mistake | None = None  # why it cannot be asked; reported only if something asks it
+    missing: tuple[
+        Mistake, ...
+    ] = ()  # about variables that its templates need and that are not set
 
     @property
     def name(self) -> str:

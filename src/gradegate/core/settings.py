@@ -1,32 +1,42 @@
-"""What the user asked for, by command line or Action: the one table of options, one for each field."""
+"""The options of a run, of the command line and of the Action: one table, with a field for each option."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gradegate.core import options as kinds
+from gradegate.core.option_kinds import (
+    BUDGET,
+    EXEC_VARIABLES,
+    GRADERS,
+    HOSTS,
+    PATH_PATTERNS,
+    SELECTORS,
+    SHOWN_VARIABLES,
+)
 from gradegate.core.options import (
     ASKING,
     FROM_WORKSPACE,
     LINES,
+    MAPPING,
+    PAIRS,
     PATH,
     PATHS,
     PLANNING,
     RUNNING,
+    SHARD,
     SWITCH,
     TEXT,
     choice,
     option,
+    options_of,
+    resolve_option_names,
     whole,
 )
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.security.environment import parse_variable_names
+from gradegate.errors import Mistake, Origin
 
 if TYPE_CHECKING:
     from gradegate.security.hosts import Host
@@ -44,168 +54,33 @@ _IN_CONFIG = "write {} in the config, where a review sees it"
 _EVENT = "it is about a pull request, and the command line knows none"
 _LOG = "the log of a step always has the whole report, and no progress bar"
 _POSTS = "the command line posts nothing"
-_KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
-
-
-# A line break, or a comma before the next `KIND=`: the id of a grader may contain other commas.
-_BETWEEN_GRADERS = re.compile(r"\n|,(?=\s*[\w-]+\s*=)")
-
-
-def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
-    """Read graders written as ``ID`` or ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
-    from gradegate.core.provider_spec import KINDS
-    from gradegate.registry import suggest
-
-    provider_of: dict[str, str] = {}  # by kind, "*" for any
-    mistakes = []
-    lines: list[str] = []
-    for text in written:
-        lines += _BETWEEN_GRADERS.split(text)
-    for line in lines:
-        kind = "*"
-        provider = line.strip()
-        has_kind = _KINDED.match(provider)
-        if has_kind:
-            kind = has_kind[1]
-            provider = provider[has_kind.end() :].strip()
-
-        earlier = provider_of.get(kind, provider)
-        if kind not in (*KINDS, "*"):
-            problem = f"there is no kind of grader `{kind}`"
-            cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
-        elif has_kind and not provider:
-            problem = f"the grader for {kind} is empty"
-            cure = f"write {kind}=PROVIDER:MODEL"
-        elif provider and provider != earlier and kind == "*":
-            problem = f"there are two graders without a kind: `{earlier}` and `{provider}`"
-            cure = "write the kind of each: text=..., embedding=..."
-        elif provider and provider != earlier:
-            problem = f"there are two graders for {kind}: `{earlier}` and `{provider}`"
-            cure = "leave one of them out"
-        else:
-            if provider:
-                provider_of[kind] = provider
-            continue
-        mistakes.append(Mistake(problem, Origin("<--grader>"), cure))
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return provider_of
-
-
-def _write_graders(value: Mapping[str, str]) -> list[str]:
-    texts = []
-    for kind, provider in value.items():
-        texts.append(provider if kind == "*" else f"{kind}={provider}")
-    return texts
-
-
-_GRADERS = kinds.OptionKind(gather=parse_graders, write=_write_graders)
-
-
-def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
-    from gradegate.security.hosts import parse_hosts  # late, so that --version is quick
-
-    return parse_hosts(written)
-
-
-_OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
-_PATTERNS = kinds.OptionKind(
-    lambda text: None if _OUTSIDE.search(text) else text,
-    "a path from the root of the repository, where * and ** match any name: src/**",
-    gather=tuple,
-)
-_HOSTS = kinds.OptionKind(gather=_hosts, write=lambda value: map(str, value))
-_BUDGET_PART = re.compile(r"([\d.]+)\s*(calls?|usd|s)", re.ASCII)
-
-
-def parse_budget(text: str) -> Limits | None:
-    """The limits of a text such as ``2000 calls, 5 usd, 900 s``; None if a part is unknown or comes twice."""
-    limits: dict[str, Any] = {}
-    for part in text.split(","):
-        match = _BUDGET_PART.fullmatch(part.strip())
-        if not match:
-            return None
-        number, unit = match.groups()
-        limit: float | None
-        if unit == "usd":
-            name = "usd"
-            limit = kinds.parse_amount(number)
-        elif unit == "s":
-            name = "seconds"
-            limit = kinds.parse_amount(number)
-        else:
-            name = "calls"
-            limit = kinds.parse_whole_number(number, 1)
-        if limit is None or name in limits:
-            return None
-        limits[name] = limit
-    return Limits(**limits)
-
-
-def _show_budget(limits: Limits) -> list[str]:
-    units = ((limits.calls, "calls"), (limits.usd, "usd"), (limits.seconds, "s"))
-    return [", ".join(f"{limit:g} {unit}" for limit, unit in units if limit is not None)]
-
-
-_BUDGET = kinds.OptionKind(
-    parse_budget,
-    "one to three limits, each once, such as 2000 calls, 5 usd, 900 s",
-    write=_show_budget,
-)
-
-
-def _read_selector(text: str) -> tuple[str, str] | None:
-    """Read the key and the glob of a selector. None for any other text."""
-    before, _, after = text.partition("=")
-    key = before.strip()
-    glob = after.strip()
-    if key == "first":
-        is_valid = bool(kinds.parse_whole_number(glob, 1))
-    else:
-        is_field = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
-        is_valid = bool(is_field and glob)
-    return (key, glob) if is_valid else None
-
-
-def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """All selectors. Raises ConfigError if `first` is among them twice: a case cannot be in either of two beginnings."""
-    if sum(key == "first" for key, _ in selectors) > 1:
-        raise ConfigError.at("`first` stands in <--select> twice", None, "leave one of them out")
-    return tuple(selectors)
-
-
-_SELECT = kinds.OptionKind(
-    _read_selector,
-    "metadata.KEY=GLOB, description=GLOB, provider=GLOB or first=N, such as metadata.topic=refunds",
-    gather=_gather_selectors,
-    write=kinds.write_pairs,
-)
-_SHOWN = kinds.OptionKind(gather=parse_variable_names, write=sorted)
-_SEEN = kinds.OptionKind(gather=partial(parse_variable_names, option="exec-env"))
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The answers of an earlier run that this run asks for again: those with these ``keys``, which did not pass."""
+    """The failures of an earlier run, which this run asks again."""
 
-    file: Path
-    keys: frozenset[bytes]
-    of: int  # the number of cases of the earlier run
+    file: Path  # with the results of the earlier run
+    keys: frozenset[bytes]  # of its answers that did not pass
+    of: int  # how many cases it had
 
 
 # fmt: off
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Settings:
-    """Options of one run; None and empty mean "as the config says". An entry is a field, and a field an option of both doors."""
+    """The options of one run, and what the command line and the Action know of the place where it runs.
+
+    None and an empty value mean that the config decides.
+    """
 
     configs: tuple[str, ...] = option((), "-c --config CONFIG", PATHS, commands=PLANNING,
         help="eval configs, as paths or patterns such as evals/*.yaml", otherwise="promptfooconfig.yaml in the working directory")
     cwd: Path = option(Path(), "working-directory", TEXT,
         help="directory that contains the configs, relative to the workspace", no_flag="the command line runs where it is started")
     outputs: tuple[str, ...] = option((), "-o --output PATH", PATHS, commands=ASKING,
-        help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; "
+        help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md, badge.json or .aegis.json; "
              "`gradegate calibrate` writes only .json", written="gradegate-results.json\ngradegate-junit.xml\n")
-    graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", _GRADERS, commands=_MODELS, in_rerun=True,  # by kind, "*" for any
+    graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", GRADERS, commands=_MODELS, in_rerun=True,  # by kind, "*" for any
         help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
              "classification=ID, moderation=ID")
     providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, in_rerun=True,
@@ -216,10 +91,10 @@ class Settings:
     assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, in_rerun=True,
         help="adds this assertion to every test, such as contains:refund",
         no_input=_IN_CONFIG.format("it under `assert` of a test or of `defaultTest`"))
-    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, in_rerun=True,
+    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", MAPPING, commands=PLANNING, in_rerun=True,
         help="sets a variable in every test that does not set it",
         no_input=_IN_CONFIG.format("it under `vars` of a test or of `defaultTest`"))
-    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", _SELECT, commands=PLANNING, in_rerun=True, harmless=True,
+    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", SELECTORS, commands=PLANNING, in_rerun=True, harmless=True,
         help="runs only tests that match: `metadata.KEY=GLOB`, `description=GLOB`, `provider=GLOB` (id or label), `first=N`; "
              "different keys must all match, the same key again is an alternative, and `first` is applied last")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
@@ -228,7 +103,7 @@ class Settings:
     filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
         help="runs only the first N tests of each config, after the other filters",
         no_input="give `select: first=N`")
-    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, in_rerun=True, harmless=True,
+    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", PAIRS, commands=PLANNING, in_rerun=True, harmless=True,
         help="runs only tests with this text under this metadata key, such as topic=refunds",
         no_input="give `select: metadata.KEY=*TEXT*`")
     filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, in_rerun=True, harmless=True,
@@ -268,7 +143,7 @@ class Settings:
         more="Keep the directory with `actions/cache`. An empty value keeps nothing.")
     no_cache: bool = option(False, "--no-cache", SWITCH, help="ignores `cache` and calls every model",
         no_input="leave it out: replies are kept only if `cache` names a folder")
-    budget: Limits = option(NO_LIMITS, "--budget LIMITS", _BUDGET, commands=(*RUNNING, "validate"),
+    budget: Limits = option(NO_LIMITS, "--budget LIMITS", BUDGET, commands=(*RUNNING, "validate"),
         help="the calls, dollars and seconds that a run may use, such as '2000 calls, 5 usd, 900 s', or one or two of them; cases "
              "beyond a limit are errors. A call is a request to a model, retries included; for `usd`, every price must be known",
         more="If the config has a budget, too, the lower limit holds.")
@@ -276,20 +151,20 @@ class Settings:
         help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
              "seconds); the run is inconclusive if it does not. On GitHub, an address on this machine or in a private network is "
              "called only if this or `allowed-hosts` names its host and port")
-    shard: tuple[int, int] | None = option(None, "--shard N/M", kinds.SHARD, commands=("run",),  # (3, 8): the third of 8
+    shard: tuple[int, int] | None = option(None, "--shard N/M", SHARD, commands=("run",),  # (3, 8): the third of 8
         help="runs part N of M of the plan, such as 3/8, writes its answers to `gradegate-parts`, and decides nothing (docs/shards.md)")
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
         help="directory with the parts of all shards; only failures are re-asked, with the keys of this job",
         more="This step decides, comments and writes the reports.")
-    allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, in_rerun=True,
+    allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", SHOWN_VARIABLES, commands=_MODELS, in_rerun=True,
         help="an environment variable that prompts, variables and assertions of a config may show")
-    allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, in_rerun=True,
+    allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", HOSTS, commands=_MODELS, in_rerun=True,
         help="a further host that keys may go to, as `host`, `host:port` or `https://host`; an address in a private network, and on "
              "GitHub also on this machine, needs this entry or `ready`")
     allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
         help="allows the config to run code of the repository (docs/code.md)",
         more="The code runs as a separate user. Not allowed in workflows that strangers can start.")
-    exec_env: frozenset[str] = option(frozenset(), "--exec-env NAME", _SEEN, commands=_MODELS,
+    exec_env: frozenset[str] = option(frozenset(), "--exec-env NAME", EXEC_VARIABLES, commands=_MODELS,
         help="an environment variable that code of the repository sees")
     python: str = option("", "--python PATH", TEXT, commands=_MODELS,
         help="the interpreter that runs Python code of the repository", otherwise="PROMPTFOO_PYTHON, else python3 of PATH",
@@ -307,7 +182,7 @@ class Settings:
     verbose: bool = option(False, "-v --verbose", SWITCH, help="prints every case, and all evidence in full", no_input=_LOG)
     no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="shows no progress bar on a terminal", no_input=_LOG)
     # fmt: on
-    # What is no option: what the doors know of the place where they are.
+    # Not options: what the command line and the Action know of the place where they run
     in_ci: bool = False
     is_listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     inputs: bool = False  # whether options are inputs of the Action
@@ -321,7 +196,7 @@ class Settings:
 
     def origin_of(self, name: str) -> Origin:
         """The origin of the value of an option, as messages and reports name it."""
-        return Origin(kinds.resolve_option_names(f"<--{name}>", self.inputs))
+        return Origin(resolve_option_names(f"<--{name}>", self.inputs))
 
     @property
     def asks_targets(self) -> bool:
@@ -343,7 +218,7 @@ class ActionSettings:
     when: str = option("always", "when", choice("always", "changed"), no_flag=_EVENT,
         help="`changed` skips the run, and passes, if the pull request changes no file that the run depends on: prompts, configs, "
              "the files that they name and the workflow; if this is not certain, everything runs")
-    paths: tuple[str, ...] = option((), "paths", _PATTERNS, no_flag=_EVENT,
+    paths: tuple[str, ...] = option((), "paths", PATH_PATTERNS, no_flag=_EVENT,
         help="further files that count as a change with `when: changed`, such as those of the application; paths or patterns "
              "from the root of the repository, such as `src/**`")
     on_missing_secrets: str = option("fail", "on-missing-secrets", choice("fail", "neutral"), no_flag=_EVENT,
@@ -363,6 +238,6 @@ class ActionSettings:
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
-RUN_OPTIONS = kinds.options_of(Settings)
-ACTION_OPTIONS = kinds.options_of(ActionSettings)
+RUN_OPTIONS = options_of(Settings)
+ACTION_OPTIONS = options_of(ActionSettings)
 OPTIONS = (*RUN_OPTIONS, *ACTION_OPTIONS)

@@ -1,4 +1,4 @@
-"""Explains in words for people what is wrong with a value that pydantic refused, and what to write instead."""
+"""Turns an error of pydantic into words for people: what is wrong with a value, and what to write instead."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _WHOLE = ("a whole number", "write a whole number, such as 2")
 _FLAG = ("true or false", "write true or false")
 _LIST = ("a list", "write each item on a line of its own, with `- ` before it")
 _MAPPING = ("a mapping", "write lines of `key: value`")
-# By pydantic's name of what is wrong: what the value has to be, and the cure.
+# By pydantic's type of the error: what the value has to be, and the cure
 _KINDS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("string_type", "string_sub_type", "string_unicode"), _TEXT),
     **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
@@ -38,30 +38,35 @@ _MAX_SHOWN = 60  # characters of a value that is repeated
 
 
 def explain_invalid(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str, str]:
-    """What is wrong and the cure, such as ``must be at most 1, not 95`` and ``write 0.95``, from an error of pydantic.
+    """The problem and its cure, such as ``must be at most 1, not 95`` and ``write 0.95``.
 
-    ``share`` says that the value is one from 0 to 1, if the error does not. ``name`` is that of its key.
+    ``detail`` is an error of pydantic. ``share`` says that the value must be from 0 to 1, if the error does not say it. ``name``
+    is the key of the value.
     """
+    # 1. Does the error have words for people?
     context = detail.get("ctx", {})
     value = detail.get("input")
-    if detail["type"] == "value_error":  # raised with our own words
+    if detail["type"] == "value_error":  # raised by our own code
         return detail["msg"].removeprefix("Value error, "), "correct it"
     if "cure" in context:
         return detail["msg"], context["cure"]
     if detail["type"] == "missing":
         return "is missing", "add it"
 
+    # 2. Do we know what the value has to be? Otherwise pydantic's words must do.
     need, cure = _requirement(detail["type"], context, value)
     if not need:
         text = detail["msg"].removeprefix("Input ")
         return text[0].lower() + text[1:] + _not_this(value), "correct it"
+
+    # 3. A cure for this value is better than one for all values.
     is_share = share or 1 in (context.get("le"), context.get("lt")) or str(value).endswith("%")
     cure = _cure_of_value(value, need, is_share, name) or cure
     return f"must be {need}{_not_this(value)}", cure
 
 
 def _requirement(kind: str, context: JsonObject, value: Any) -> tuple[str, str]:
-    """What the value has to be, and the general cure."""
+    """What the value has to be, and the cure for all values. Both are empty for an unknown kind of error."""
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         suggestion = isinstance(value, str) and suggest(value, choices)
@@ -76,15 +81,18 @@ def _requirement(kind: str, context: JsonObject, value: Any) -> tuple[str, str]:
 
 
 def _cure_of_value(value: Any, need: str, is_share: bool, name: str) -> str:
-    """What to write in place of this value. Empty if the general cure says as much."""
-    if is_share and (share := parse_percent(value)) is not None:
+    """What to write in place of this value. Empty if nothing better is known than the cure for all values."""
+    share = parse_percent(value)
+    if is_share and share is not None:
         return f"write {share:g}"
     if need == _TEXT[0] and isinstance(value, int | float):
         return "put it in quotes"
     if not isinstance(value, str):
         return ""
+
     # A latency, as promptfoo has it
-    if name == "threshold" and (seconds := _SECONDS.fullmatch(value)):
+    seconds = _SECONDS.fullmatch(value)
+    if name == "threshold" and seconds:
         return f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
     amount = _AMOUNT.fullmatch(value.strip())
     if amount and need in (_NUMBER[0], _WHOLE[0]):
@@ -95,7 +103,7 @@ def _cure_of_value(value: Any, need: str, is_share: bool, name: str) -> str:
 
 
 def parse_percent(value: Any) -> float | None:
-    """The share that a per cent means, of 95 and of "95%". None for anything else."""
+    """The share that a percentage means: 0.95 for 95 and for "95%". None for anything else."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
     match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%?", text)
     if match and 1 < float(match[1]) <= 100:

@@ -1,17 +1,22 @@
-"""What the command exits with."""
+"""The exit codes of the command."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # `gradegate --version` needs the numbers alone
+if TYPE_CHECKING:  # `gradegate --version` needs only the numbers
     from gradegate.results.run_result import Decision
 
-PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+PASS = 0
+BLOCKED = 1
+MISTAKE = 2  # the user has to correct something
+INCONCLUSIVE = 3
+INTERRUPTED = 130  # 128 + SIGINT
+TERMINATED = 143  # 128 + SIGTERM
 
 
 def exit_code(decision: Decision) -> int:
-    """0 pass (advisory findings included), 1 blocked, 2 the user's mistake, 3 inconclusive or not run, 130 and 143 interrupted."""
+    """The exit code for a decision. Advisory findings pass, and a run that did not take place is inconclusive."""
     if decision.run.interrupted:
         return TERMINATED if decision.run.interrupted == "terminated" else INTERRUPTED
     codes = {

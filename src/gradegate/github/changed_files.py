@@ -20,9 +20,10 @@ from gradegate.core.numbers import format_count, list_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.documents import encodable
-from gradegate.files.git import Vouched, folders_of, head_of, path_steps, repository_of
+from gradegate.files.git import folders_of, head_of, repository_of
 from gradegate.files.paths import runs_code
-from gradegate.files.workspace import searched
+from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.vouched import Vouched, path_steps
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
@@ -273,7 +274,9 @@ class ChangeFilter:
         cwd = self.context.cwd.resolve()
         places = [cwd / name for name in DEFAULT_CONFIGS]
         places += prepared.inputs.searched
-        places += (searched(self.context.cwd / config) for config in self.context.settings.configs)
+        places += (
+            folder_of_pattern(self.context.cwd / config) for config in self.context.settings.configs
+        )
         return [self._below(place) for place in places]
 
     def _below(self, place: Path) -> str:

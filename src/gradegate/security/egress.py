@@ -14,7 +14,7 @@ from gradegate.security.hosts import (
     Address,
     Host,
     host_at,
-    host_of,
+    host_in_value,
     is_inside,
     is_loopback,
     is_metadata_service,
@@ -159,17 +159,17 @@ class EgressPolicy:
         yield from (*self.hosts, *self.awaited)
         for vendor in self.vendors():
             for name in vendor.addresses:
-                yield host_of(self.variables.get(name, ""))
+                yield host_in_value(self.variables.get(name, ""))
         for name, value in self.variables.items():
             if re.fullmatch("(https?|all)_proxy", name, re.IGNORECASE):
-                yield host_of(value)
+                yield host_in_value(value)
 
 
 def _leads(value: str, url: str) -> bool:
     """Whether the value of a variable is the address of a URL, or only its host."""
     host = None
     if "://" in value:
-        host = host_of(value)
+        host = host_in_value(value)
     elif re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value):
         host = parse_host(value)
     return host is not None and host.matches(url)

@@ -117,7 +117,7 @@ def parse_hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(filter(None, hosts.values()))
 
 
-def host_of(value: str) -> Host | None:
+def host_in_value(value: str) -> Host | None:
     """The host in the value of a variable: ``https://host/v1``, or only ``host``."""
     text = value.strip()
     if "://" in text:

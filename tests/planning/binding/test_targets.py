@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.config.overrides import parse_assertion
-from gradegate.core.settings import parse_graders
+from gradegate.core.option_kinds import parse_graders
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import settings_from_inputs
 from support.checkouts import CONFIG, change_text, compare_checkouts

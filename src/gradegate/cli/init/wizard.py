@@ -24,8 +24,10 @@ from gradegate.cli.init.first_files import (
 )
 from gradegate.cli.init.recording import record_replies
 from gradegate.cli.init.workflows import PlannedRun
-from gradegate.core.settings import Settings, parse_graders
-from gradegate.files.plain_files import Place, check_free, create
+from gradegate.core.option_kinds import parse_graders
+from gradegate.core.settings import Settings
+from gradegate.files.new_files import check_free, create_files
+from gradegate.files.plain_files import Place
 from gradegate.security.hosts import host_at, is_inside
 
 _CONFIG_EXISTS = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
@@ -64,7 +66,7 @@ def write_first_gate(
         recording = record_replies(files, start.folder)
         files = recording.files
         yield from recording.lines
-    create(files, cures)
+    create_files(files, cures)
 
     yield from _list_files(files, start)
     defaults = _list_defaults(choices, chosen)

@@ -17,7 +17,9 @@ from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerm
 from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
 
-REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
+REMOVED = ChangeKind.REMOVED
+WEAKER = ChangeKind.WEAKER
+CHANGED = ChangeKind.CHANGED
 Change = tuple[ChangeKind, str]  # the kind, and what changed in words
 REASK_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _MAX_CANDIDATES = 500  # answers to one question among which the nearest is looked for
