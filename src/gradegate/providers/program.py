@@ -7,7 +7,7 @@ https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, opt
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Request
@@ -25,11 +25,11 @@ from gradegate.providers.api.provider import (
     Vectors,
 )
 from gradegate.sandbox import repository_code
+from gradegate.sandbox.code_run import CodePlace
 from gradegate.sandbox.program import command_digest, split_command
 from gradegate.sandbox.repository_code import (
     USE_ANSWERS,
     CodeError,
-    CodePlace,
     check_allowed,
     load_program,
 )
@@ -127,7 +127,7 @@ class _CodeProvider(Provider):
 
     def _value_in(self, result: Any, key: str) -> Any:
         """The value under a key of a result. Raises ProviderError for an error, and for neither."""
-        if isinstance(result, Mapping):
+        if isinstance(result, dict):
             if result.get("error"):
                 raise ProviderError(f"{self.name}: {excerpt(str(result['error']), _MAX_ERROR)}")
             if key in result:
@@ -205,9 +205,7 @@ class File(_CodeProvider):
     def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
         labels, usage = self._run_for_text("call_classification_api", text, "classification")
-        if not isinstance(labels, Mapping) or not all(
-            is_number(score) for score in labels.values()
-        ):
+        if not isinstance(labels, dict) or not all(is_number(score) for score in labels.values()):
             raise ProviderError(f"{self.name} returned a `classification` without scores")
         return {str(label): float(score) for label, score in labels.items()}, usage
 

@@ -47,6 +47,9 @@ def render(decision: Decision, links: Links) -> Annotations:
     return Annotations(lines)
 
 
+_Key = tuple[object, ...]  # what annotations of one line have in common
+
+
 class _Annotation(FrozenStruct):
     """One annotation. Annotations of a level with the same key become one."""
 
@@ -54,7 +57,7 @@ class _Annotation(FrozenStruct):
     origin: Origin
     title: str
     message: str
-    key: tuple[object, ...]
+    key: _Key
     case: int = 0  # the number of its case, 0 for a note
 
 
@@ -64,8 +67,8 @@ class _Level(Struct):
     The *subject* of an annotation is its case, or its key if it is a note.
     """
 
-    shown: dict[tuple[object, ...], _Annotation] = {}  # by key
-    subjects: dict[tuple[object, ...], set[object]] = {}  # of those shown, by key
+    shown: dict[_Key, _Annotation] = {}
+    subjects: dict[_Key, set[object]] = {}  # of those shown, by key
     hidden: dict[object, str] = {}  # other subjects, with the noun for each
 
     def add(self, annotation: _Annotation) -> None:

@@ -20,6 +20,7 @@ from gradegate.http.client import Client
 from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
 from gradegate.http.tokens import Token, parse_lifetime
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.provider import ProviderSetup, find_key
 from gradegate.security.environment import Environment, VariableUse
 from gradegate.security.hosts import host_at
@@ -234,20 +235,16 @@ def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]
 
 
 def _error_words(content: Any) -> str:
-    """The words of an error. Its member ``error`` is a text in OAuth, and an object in APIs."""
-    error = content
-    if isinstance(content, dict):
-        error = content.get("error", content)
-    details = error if isinstance(error, dict) else content
+    """The words of an error: OAuth's ``{"error": CODE, "error_description"}``, an API's ``{"error": {"code", "message"}}``, or a text."""
+    error = as_object(content).get("error")
+    details = error if isinstance(error, dict) else as_object(content)
 
-    parts: list[Any] = []
-    if isinstance(error, str):
-        parts.append(error)
-    if isinstance(details, dict):
-        parts += [details.get("code"), details.get("message"), details.get("error_description")]
-
-    texts = [str(part) for part in parts if isinstance(part, str | int) and part]
-    lines = [" ".join(text.split()) for text in texts]
+    parts = [part for part in (content, error) if isinstance(part, str)]
+    for key in ("code", "message", "error_description"):
+        value = details.get(key)
+        if value and isinstance(value, str | int):
+            parts.append(str(value))
+    lines = [" ".join(part.split()) for part in parts if part]
     return ": ".join(dict.fromkeys(lines)) or "no reason given"
 
 

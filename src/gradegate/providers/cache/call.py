@@ -51,24 +51,28 @@ class CacheScope:
     role: str
     path: tuple[Any, ...]
     names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
-    calls: Counter[bytes] = field(default_factory=Counter)  # equal requests so far
+    calls: Counter[bytes] = field(
+        default_factory=Counter
+    )  # so far, by a digest that equal requests share
 
     def below(self, *steps: Any, role: str = "") -> CacheScope:
         """A scope for calls that may be made at the same time as those of other scopes."""
         return CacheScope(self.replies, role or self.role, (*self.path, *steps))
 
     def next_key(self, request: HttpRequest) -> tuple[bytes, bytes]:
-        """The key of a request and the key of its replies' HMACs.
+        """The key under which the reply to a request is kept, and the key of the HMAC that proves who wrote it.
 
-        Equal requests of a scope have a key each, the same keys in every run that makes the same calls.
+        Equal requests of a scope are numbered, so each has a key of its own: the same in every run that makes the same calls.
         """
         identity, seal_key = self.replies.keys_of(request, self.role)
-        text = repr((SCHEMA, self.role, self.path, identity))
-        digest = hashlib.sha256(text.encode("utf-8", "backslashreplace"))
+        place = repr((SCHEMA, self.role, self.path, identity))
+        digest = hashlib.sha256(place.encode("utf-8", "backslashreplace"))
         digest.update(hashlib.sha256(request.content or b"").digest())
-        same = digest.digest()
-        self.calls[same] += 1
-        digest.update(self.calls[same].to_bytes(8, "big"))
+
+        equal_requests = digest.digest()
+        self.calls[equal_requests] += 1
+        number = self.calls[equal_requests]
+        digest.update(number.to_bytes(8, "big"))
         return digest.digest(), seal_key
 
 
@@ -116,12 +120,12 @@ class ProviderCall:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
         self._scope = current_scope() if provider.is_repeatable and not afresh else None
-        self._key = b"", OPEN  # of the last request
+        self._key = b"", OPEN  # the two of `next_key`, for the last request
         self._hits = 0
         self._responses: list[tuple[tuple[bytes, bytes], Response]] = []  # with their keys
         self._usage = NO_USAGE
-        self._unpaid = 0  # replies whose price is not told yet
-        self._paid = False
+        self._unpaid = 0  # replies whose price the budget does not know yet
+        self._paid = False  # whether `pay_reply` has charged a reply
 
     def __enter__(self) -> Self:
         self._token = CURRENT_CALL.set(self)
