@@ -24,9 +24,9 @@ from gradegate.core.numbers import (
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate.calibration import (
     MIN_ASKS,
+    MIN_FLIP_VOTES,
     MIN_LABELS,
     NOISE_RANGE,
-    MIN_FLIP_VOTES,
     Agreement,
     Calibration,
     JudgedOutput,
