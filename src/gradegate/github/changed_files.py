@@ -77,6 +77,7 @@ def list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles:
 
 
 def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles:
+    """List the files in one attempt. Raises RetryableError and GitHubError."""
     address = f"{github.api}/repos/{event.repository}/pulls/{event.number}"
     subject = "the changed files"
     files: list[_File] = []
@@ -89,6 +90,7 @@ def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles
             raise GitHubError("GitHub's list of changed files cannot be read") from e
         if not content:  # a page that is not full may still not be the last
             break
+
     try:
         # Read after the list, so that a push in between shows.
         content = github.read_json(address, subject, READ_RIGHTS)
@@ -102,6 +104,7 @@ def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles
             f"GitHub lists {len(files):,} of the {pull_request.changed_files:,} changed files, "
             f"and never more than {MOST_FILES:,}"
         )
+
     paths = {file.filename for file in files}
     renamed = {file.previous_filename for file in files if file.previous_filename}
     removed = {file.filename for file in files if file.status == "removed"}
