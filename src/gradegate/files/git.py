@@ -60,18 +60,23 @@ def files_checked_out(path: Path, repository: Path | None = None) -> dict[bytes,
     except Exception:  # damaged bytes raise many kinds of exceptions
         return {b"": b""}
 
-    def relative_names(places: Iterable[Path]) -> list[bytes]:
-        inside = [place for place in places if place.is_relative_to(root)]
-        return [os.fsencode(place.relative_to(root)) for place in inside]
-
-    names = relative_names((path, path.resolve()))
-    prefixes = tuple((name + b"/").removeprefix(b"./") for name in names)
-    links = set(relative_names({path, path.resolve(), *path.parents} - {root, *root.parents}))
+    # Files below the path. The name of the root is `.`, and everything is below it.
+    places = {path, path.resolve()}
+    prefixes = tuple((name + b"/").removeprefix(b"./") for name in _names_in(root, places))
+    # The path itself, and links on the way to it
+    steps = places.union(path.parents) - {root, *root.parents}
+    names = _names_in(root, steps)
     objects = {}
     for name, entry in entries:
-        if name in links or name.startswith(prefixes):
+        if name in names or name.startswith(prefixes):
             objects[name] = getattr(entry, "sha", b"")  # a conflict has no object
     return objects
+
+
+def _names_in(root: Path, places: Iterable[Path]) -> set[bytes]:
+    """The names of the places inside of a repository, as git has them: relative to its root."""
+    inside = [place for place in places if place.is_relative_to(root)]
+    return {os.fsencode(place.relative_to(root)) for place in inside}
 
 
 def head_of(root: Path) -> str:

@@ -196,12 +196,15 @@ class Vouched(FrozenStruct, eq=False):
     def _tree(self, name: str) -> dict[bytes, Entry]:
         """The entries of a tree. The name of the commit stands for a tree with one folder: the root."""
         if name not in self.trees:
-            if name == self.commit:
-                self.trees[name] = {b"": Entry(FOLDER, tree_of(self.objects, name))}
-            else:
-                content = read_object(self.objects, name, "tree")
-                self.trees[name] = dict(_parse_tree(content, len(name) // 2))
+            self.trees[name] = self._read_tree(name)
         return self.trees[name]
+
+    def _read_tree(self, name: str) -> dict[bytes, Entry]:
+        if name == self.commit:
+            return {b"": Entry(FOLDER, tree_of(self.objects, name))}
+        content = read_object(self.objects, name, "tree")
+        digest_size = len(name) // 2
+        return dict(_parse_tree(content, digest_size))
 
 
 def _parse_tree(content: bytes, digest_size: int) -> Iterator[tuple[bytes, Entry]]:
