@@ -20,9 +20,9 @@ from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.files.git import Vouched
 from gradegate.files.patterns import folder_of_pattern
 from gradegate.files.references import read_with_references
+from gradegate.files.vouched import Vouched
 from gradegate.files.workspace import Workspace, describe_absent_path
 from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
@@ -83,7 +83,7 @@ def _check_config_folders(context: Context) -> None:
         patterns = filter(glob.has_magic, context.settings.configs)
         folders = [folder_of_pattern(context.cwd / pattern) for pattern in patterns]
     for folder in folders:
-        Vouched.around(folder / "*", context.environment).all_of(folder, ())
+        Vouched.around(folder / "*", context.environment).check_folder(folder, ())
 
 
 def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> SuiteFile:

@@ -11,10 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import Vouched, repository_of
+from gradegate.files.git import repository_of
 from gradegate.files.limits import MAX_FILE, READ, TooMuch
 from gradegate.files.paths import holds_credentials, is_code, is_hidden, is_material
 from gradegate.files.patterns import TooManyFiles, find_matches, split_pattern
+from gradegate.files.vouched import Vouched
 from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
 from gradegate.structs import FrozenStruct
@@ -145,7 +146,7 @@ class Workspace(FrozenStruct, eq=False):
         if self.vouched is not None:
             # As they are written: links on the way are checked, too.
             places = [base / folder / path.relative_to(anchor) for path in matches]
-            self.vouched.all_of(base / folder, places, origin)
+            self.vouched.check_folder(base / folder, places, origin)
 
         paths = [self.locate(str(path), base, origin) for path in matches]
         files = [path for path in paths if path.is_file()]

@@ -130,9 +130,11 @@ def _counts_of(result: RuleResult) -> Counts:
 def may_be_baseline(decision: Decision, policies: Sequence[Policy]) -> bool:
     """Whether later runs may be compared with this one: nothing was left out, and its gate ignores each error."""
     run = decision.run
-    is_partial = _reason_cut_short(run) or run.made.only or (run.budget and run.budget.used_up)
-    if is_partial or not run.rows:
+    has_used_up_budget = run.budget is not None and run.budget.used_up != ""
+    if _reason_cut_short(run) or run.made.only or has_used_up_budget or not run.rows:
         return False
+
+    # A contradiction is an error that no further ask would cure, so it counts as a failure here.
     rows = tuple(_with_contradictions_as_failures(row) for row in run.rows)
     errors = _weigh_errors(replace(run, rows=rows), policies, decision.rules)
     return errors.effect is None

@@ -244,6 +244,7 @@ class ArtifactSource(FrozenStruct):
         return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
 
     def _download(self, artifact: _Artifact, origin: str) -> bytes:
+        """Download an artifact and check its digest. ``origin`` names its run in errors."""
         if artifact.expired:
             raise _NoUsableArtifactError(f"what {origin} left has expired")
         if artifact.size_in_bytes > MOST_PACKED:

@@ -166,6 +166,7 @@ class CommentThread(FrozenStruct):
             return Refused(str(e))
 
     def _update(self, body: Escaped) -> Posted | Left | None:
+        """Write the comment in one attempt. Raises RetryableError and GitHubError."""
         text = f"{self.stamp.line}\n{body}"
         text = text.encode("utf-8", "replace").decode()  # GitHub takes no lone surrogate
         author = token_owner(self.github, self.event)

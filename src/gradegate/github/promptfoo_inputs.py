@@ -32,6 +32,7 @@ def promptfoo_answers() -> dict[str, str]:
 
 
 def _describe_answer(entry: NamedTexts) -> str:
+    """What to do in place of an input, from its entry in ``promptfoo_action.yaml``."""
     name = entry.get("as", "")
     remark = entry.get("say", "")
     if entry["do"] == "leave":

@@ -11,11 +11,11 @@ from gradegate.config.load import SuiteFile, config_paths, read_suite
 from gradegate.core.policy import Note
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.files.git import (
-    commit_lacks,
     renamed_files,
     repository_of,
 )
 from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.vouched import commit_lacks
 from gradegate.http.client import Client
 from gradegate.planning.counterparts import FindRenames, entry_of_job, pair_with_base
 from gradegate.planning.plan import BaseSide, Plan

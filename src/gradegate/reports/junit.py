@@ -238,6 +238,7 @@ def _totals(cases: Iterable[_Case]) -> dict[str, str]:
 
 
 def _build_case(answer: _Answer, suite: str, name: str) -> TestCase:
+    """The test case of an answer. ``suite`` and ``name`` are those of the format."""
     row = answer.row
     case = TestCase(
         name,

@@ -76,6 +76,7 @@ def write_first_gate(
 
 
 def _find_needs_of_new_config(choices: Choices) -> Needs:
+    """Find the keys and local addresses that the chosen models need. Raises ConfigError."""
     keys_by_option = {}
     for option, model in choices.models.items():
         keys_by_option[option] = key_variables(model, option, choices.key_of(model))
@@ -127,6 +128,7 @@ def _list_defaults(choices: Choices, chosen: Container[str]) -> list[str]:
 
 
 def _list_next_steps(choices: Choices, start: StartingPoint) -> Iterator[str]:
+    """Yield the commands to run next, and what to change before the gate judges anything."""
     path = "/".join(start.folder)
     if path.startswith("-"):
         path = f"./{path}"  # not an option

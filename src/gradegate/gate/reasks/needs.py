@@ -216,9 +216,13 @@ def _count_runs(rule: Rule, case: OpenCase) -> CaseCount | None:
     if row is None or not row.grades:
         return None
     grade = row.grades[0]
-    open_ = () if row.has_passed else tuple(open_grades(rule, case))
+    open_: tuple[GradeId, ...] = ()
+    if not row.has_passed:
+        open_ = tuple(open_grades(rule, case))
     if not rule.has_base_limit:
         return CaseCount(row.outcome, open_, grade.undone)
+
+    # Compared with the base: a known failure matters only for drops.
     if open_ and (rule.max_drop is not None or not is_known_failure(row, grade)):
         return CaseCount(row.outcome, open_)
     return CaseCount(FAIL if grade.status == NEW_FAILURE else PASS)
