@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 19_360,
-    "assertions": 43_200,
+    "assertions": 43_320,
     "config": 31_580,
     "core": 10_730,
     "files": 14_100,
