@@ -144,6 +144,7 @@ def _reason_undecidable(
 def _result(
     rule: Rule, outcome: Outcome, reason: str, counts: Counts, score: float | None = None
 ) -> RuleResult:
+    """The result of a rule with the counts of its cases."""
     return RuleResult(
         rule,
         outcome,

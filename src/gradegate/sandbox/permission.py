@@ -120,10 +120,6 @@ def _users() -> Iterator[int]:
     return (FIRST_USER + (first + number) % USERS for number in range(USERS))
 
 
-def _may_others_write(entry: os.DirEntry[str]) -> bool:
-    return bool(entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH)
-
-
 class IsolationError(ValueError):
     """Code cannot be isolated here; the message says why."""
 
@@ -180,7 +176,8 @@ class Isolation:
                 if holds_credentials(Path(entry.name)):
                     self._close(path, _OWNER_ONLY)
                     continue
-                if not entry.is_symlink() and _may_others_write(entry):
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if mode & stat.S_IWOTH and not entry.is_symlink():
                     self._close(path, _NO_FOREIGN_WRITES)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)

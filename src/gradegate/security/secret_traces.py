@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from gradegate.security.escapes import Reading, Span, readings_of
+from gradegate.security.escapes import Span, UnescapedText, readings_of
 from gradegate.structs import FrozenStruct
 
 LONG_SECRET = 8  # characters; a shorter secret is only hidden as a whole word
@@ -100,7 +100,7 @@ class SecretTraces(FrozenStruct):
             part in bones for part in self.parts
         )
 
-    def _find_in_reading(self, reading: Reading) -> Iterator[Span]:
+    def _find_in_reading(self, reading: UnescapedText) -> Iterator[Span]:
         """The places in the original text of the secrets in a reading of it."""
         text, origins = reading
         for first, last in _find(text, self.forms):

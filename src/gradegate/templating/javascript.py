@@ -50,10 +50,9 @@ _KEYWORDS = _CONDITIONS.union(
 )
 # Keywords that can be names
 _NAME_KEYWORDS = frozenset("async await get let of set static yield".split())
-_RESERVED_IN_FORMULAS = (
-    _KEYWORDS.difference(  # keywords with which no expression of a derived metric makes sense
-        _NAME_KEYWORDS, "arguments const false in instanceof null return true typeof void".split()
-    )
+# Keywords with which no expression of a derived metric makes sense
+_RESERVED_IN_FORMULAS = _KEYWORDS.difference(
+    _NAME_KEYWORDS, "arguments const false in instanceof null return true typeof void".split()
 )
 _NAME_SOURCES = frozenset({"eval", "with", "globalThis"})
 ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"

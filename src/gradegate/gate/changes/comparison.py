@@ -72,6 +72,7 @@ def blocks_weakening(policies: Iterable[Policy]) -> bool:
 
 
 def _base_is_incomplete(problems: Sequence[Mistake]) -> GateChange:
+    """The finding that not all of the base could be planned: the first mistake, and how many more there are."""
     first = problems[0]
     where = f" ({first.origin})" if first.origin else ""
     more = ""

@@ -347,6 +347,7 @@ class AnswerComparison:
             self._index_spare_answers(place, answers)
 
     def _index_spare_answers(self, place: _Place, answers: Iterable[AnswerTerms]) -> None:
+        """Let spare answers be found by their question, by the name of their case and by each variable."""
         for answer in answers:
             if answer.recorded:
                 self._recorded[place.question] = answer

@@ -115,6 +115,7 @@ def flatten_calls(fields: Iterable[Any]) -> list[Any]:
 
 
 def _is_call(value: Any) -> bool:
+    """Whether a value is a call in the form of any vendor."""
     if not isinstance(value, dict):
         return False
     function = value.get("function", value.get("functionCall"))
@@ -179,6 +180,7 @@ def _functions_in(declaration: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parameter_schema(function: JsonObject) -> Any:
+    """The JSON Schema of a function's parameters, as its declaration has it."""
     schema = _first_value(function, _SCHEMAS)
     converse = function.get("inputSchema")
     if schema is None and isinstance(converse, dict):

@@ -263,11 +263,14 @@ def parse_token(content: JsonObject, failure: str, host: str) -> Token:
 
 # --- Google's ---------------------------------------------------------------------------------------------------
 
-# The file that google-github-actions/auth writes is an ``external_account`` of https://google.aip.dev/auth/4117, as the ``google-auth``
-# package 2.62 reads it: GitHub's token becomes a federated one at
-# https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token, and that one of a service account, where the file names any, at
-# https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken. A pull request can write
-# files: what this one says is followed to Google's own hosts alone, and GitHub's token comes from the runner's own address.
+# The file that google-github-actions/auth writes is an ``external_account`` of https://google.aip.dev/auth/4117. It is read as the
+# ``google-auth`` package 2.62 reads it:
+# 1. GitHub's token is exchanged for a federated token:
+#    https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token
+# 2. If the file names a service account, that token is exchanged for a token of the account:
+#    https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
+# A pull request can write files. So this file is followed only to Google's own hosts, and GitHub's token comes only from the address
+# of the runner.
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
 STS = "https://sts.googleapis.com/v1/token"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.http.budget import Budget
@@ -43,6 +43,13 @@ class CalledProvider(Protocol):
         """US dollars per token read and written."""
 
 
+class ReplyKey(NamedTuple):
+    """The key under which the reply to a request is kept, and the key of the HMAC that proves who wrote it."""
+
+    key: bytes
+    seal_key: bytes
+
+
 @dataclass(eq=False)
 class CacheScope:
     """A place in a run from which one call after another is made; ``names`` are the steps to the scopes below it."""
@@ -59,8 +66,8 @@ class CacheScope:
         """A scope for calls that may be made at the same time as those of other scopes."""
         return CacheScope(self.replies, role or self.role, (*self.path, *steps))
 
-    def next_key(self, request: HttpRequest) -> tuple[bytes, bytes]:
-        """The key under which the reply to a request is kept, and the key of the HMAC that proves who wrote it.
+    def next_key(self, request: HttpRequest) -> ReplyKey:
+        """The key of the reply to a request that is about to be made.
 
         Equal requests of a scope are numbered, so each has a key of its own: the same in every run that makes the same calls.
         """
@@ -73,7 +80,7 @@ class CacheScope:
         self.calls[equal_requests] += 1
         number = self.calls[equal_requests]
         digest.update(number.to_bytes(8, "big"))
-        return digest.digest(), seal_key
+        return ReplyKey(digest.digest(), seal_key)
 
 
 _SCOPE: ContextVar[CacheScope | None] = ContextVar("scope", default=None)
@@ -111,7 +118,7 @@ def with_own_scope(number: int, task: Callable[[], T]) -> Callable[[], T]:
 
 
 class ProviderCall:
-    """A call, however many requests it takes; what is sent in its ``with`` is sent for it.
+    """A call of a provider, however many requests it takes. Requests that are sent inside its ``with`` block belong to it.
 
     A call without a scope is always sent. With ``afresh`` the cache is neither read nor written.
     """
@@ -120,9 +127,9 @@ class ProviderCall:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
         self._scope = current_scope() if provider.is_repeatable and not afresh else None
-        self._key = b"", OPEN  # the two of `next_key`, for the last request
+        self._key = ReplyKey(b"", OPEN)  # of the last request
         self._hits = 0
-        self._responses: list[tuple[tuple[bytes, bytes], Response]] = []  # with their keys
+        self._responses: list[tuple[ReplyKey, Response]] = []
         self._usage = NO_USAGE
         self._unpaid = 0  # replies whose price the budget does not know yet
         self._paid = False  # whether `pay_reply` has charged a reply
