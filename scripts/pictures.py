@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +28,7 @@ from support import chromium, screens, showcase, terminal  # noqa: E402
 from support.pages import looks_on_github  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
-DIGESTS = FOLDER / "digests.json"  # of the pages that the pictures show
+DIGESTS = FOLDER / "digests.json"  # of the pages that the pictures show, by the name of the picture
 COMMENTS = ("12-mixed", "300-with-40-failures", "base-comparison", "inconclusive", "weakened-gate")
 CONFIG = "examples/quickstart/promptfooconfig.yaml"
 WIDE = 1012
@@ -57,59 +58,81 @@ SECONDS = re.compile(r"\d+\.\d s\b")
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pictures; gives the exit code."""
-    pages = dict(sources())
-    digests = {
-        name: hashlib.sha256(html.replace(ROOT.as_uri(), "").encode()).hexdigest()[:16]
-        for name, (html, *_) in pages.items()
-    }
+    """Write the pictures, or check them; gives the exit code."""
+    pages = dict(picture_pages())
+    digests = {name: digest_of(page) for name, page in pages.items()}
     if "--check" in arguments:
-        kept = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
-        stale = sorted(
-            name for name in digests.keys() | kept.keys() if digests.get(name) != kept.get(name)
-        )
-        print(
-            f"stale: {', '.join(stale)} -> python scripts/pictures.py"
-            if stale
-            else "the pictures show what is there",
-            file=sys.stderr,
-        )
-        return int(bool(stale))
-    if why := chromium.missing():
-        print(f"no pictures: {why} -> apt-get install chromium", file=sys.stderr)
+        return check_digests(digests)
+    obstacle = chromium.missing()
+    if obstacle:
+        print(f"no pictures: {obstacle} -> apt-get install chromium", file=sys.stderr)
         return 2
+
     FOLDER.mkdir(exist_ok=True)
-    with TemporaryDirectory() as scratch:
-        for name, (html, at, width, height, *flags) in pages.items():
-            take(Path(scratch), FOLDER / f"{name}.png", html, at, width, height, flags)
+    with TemporaryDirectory() as folder:
+        for name, page in pages.items():
+            take_picture(Path(folder), page, FOLDER / f"{name}.png")
     for path in FOLDER.glob("*.png"):
         if path.stem not in pages:
             path.unlink()
     DIGESTS.write_text(json.dumps(digests, indent=1) + "\n")
-    print(
-        f"{len(pages)} pictures, {sum(path.stat().st_size for path in FOLDER.glob('*.png')):,} bytes"
-    )
+    size = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
+    print(f"{len(pages)} pictures, {size:,} bytes")
     return 0
 
 
-def sources() -> Iterator[tuple[str, tuple[str, str, int, int, str] | tuple[str, str, int, int]]]:
-    """What each picture shows: a page, a place on it, a width, and a height, 0 for all of it."""
+def check_digests(digests: dict[str, str]) -> int:
+    """Say which pictures show something else than their pages do now; gives the exit code."""
+    kept = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
+    names = sorted(digests.keys() | kept.keys())
+    stale = [name for name in names if digests.get(name) != kept.get(name)]
+    if stale:
+        print(f"stale: {', '.join(stale)} -> python scripts/pictures.py", file=sys.stderr)
+        return 1
+    print("the pictures show what is there", file=sys.stderr)
+    return 0
+
+
+# --- what the pictures show -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a picture shows: the part of a page that a window shows."""
+
+    html: str
+    width: int  # pixels
+    height: int = 0  # pixels; 0 for all of the page
+    anchor: str = ""  # ``#case-1``: where the window is scrolled to
+    flags: tuple[str, ...] = ()  # of Chromium
+
+
+def picture_pages() -> Iterator[tuple[str, Page]]:
+    """Yield each picture's name and page."""
     markdown = screens.screens()
     for name in COMMENTS:
-        yield f"comment-{name}", (looks_on_github(markdown[f"comment-{name}.md"]), "", WIDE, 0)
-    yield "summary", (looks_on_github(markdown["summary-12-mixed.md"]), "", WIDE, 0)
+        yield f"comment-{name}", Page(looks_on_github(markdown[f"comment-{name}.md"]), WIDE)
+    yield "summary", Page(looks_on_github(markdown["summary-12-mixed.md"]), WIDE)
+
     report = REPORTS.find("html")
     assert report is not None
-    page = report.render(showcase.showcase(), screens.LINKS).text
-    yield "report", (page, "", 1200, 1000)
-    yield "report-dark", (page, "", 1200, 1000, chromium.DARK)
-    yield "report-phone", (page, "", 400, 900)
-    yield "report-head", (page, "", 940, 620)
-    yield "report-case", (page, "#case-1", 940, 660)
-    yield "terminal", (TERMINAL.format(recording()), "", 960, 0)
+    html = report.render(showcase.showcase(), screens.LINKS).text
+    yield "report", Page(html, 1200, 1000)
+    yield "report-dark", Page(html, 1200, 1000, flags=(chromium.DARK,))
+    yield "report-phone", Page(html, 400, 900)
+    yield "report-head", Page(html, 940, 620)
+    yield "report-case", Page(html, 940, 660, anchor="#case-1")
+
+    yield "terminal", Page(TERMINAL.format(record_terminal()), 960)
 
 
-def recording() -> str:
+def digest_of(page: Page) -> str:
+    """16 hexadecimal digits of what a page shows, the same in every checkout."""
+    content = page.html.replace(ROOT.as_uri(), "")
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def record_terminal() -> str:
     """What a run of the quickstart shows on a terminal, as HTML; the seconds that it took stand as 0."""
     with TemporaryDirectory() as folder:
         environ = {
@@ -126,31 +149,34 @@ def recording() -> str:
     return console.export_html(inline_styles=True, code_format="{code}", theme=THEME)
 
 
-def take(
-    scratch: Path, target: Path, html: str, at: str, width: int, height: int, flags: list[str]
-) -> None:
-    """One picture."""
-    page = scratch / "page.html"
-    page.write_text(html, encoding="utf-8")
-    if not height:
-        measured = scratch / "measured.html"
-        measured.write_text(
-            html.replace("<style>", f"<script>{HEIGHT}</script><style>", 1), encoding="utf-8"
-        )
-        height = chromium.read_attribute(
-            chromium.dom(measured, f"--window-size={width},600"), "height"
-        )
-    frame = scratch / "frame.html"
-    frame.write_text(FRAME.format(page.name + at, width, height), encoding="utf-8")
-    chromium.picture(frame, target, width, height, *flags)
+# --- pictures ---------------------------------------------------------------------------------------------------
+
+
+def take_picture(folder: Path, page: Page, target: Path) -> None:
+    """Write a picture. ``folder`` is for the pages that Chromium opens."""
+    page_file = folder / "page.html"
+    page_file.write_text(page.html, encoding="utf-8")
+    height = page.height or measure_height(folder, page)
+    frame = folder / "frame.html"
+    address = page_file.name + page.anchor
+    frame.write_text(FRAME.format(address, page.width, height), encoding="utf-8")
+    chromium.picture(frame, target, page.width, height, *page.flags)
+
     from PIL import Image  # the check needs none
 
-    few = (
-        Image.open(target)
-        .convert("RGB")
-        .quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    )
-    few.save(target, optimize=True)
+    image = Image.open(target).convert("RGB")
+    image = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    image.save(target, optimize=True)
+
+
+def measure_height(folder: Path, page: Page) -> int:
+    """The height of a whole page in pixels, which a script of ours writes into it."""
+    measured_file = folder / "measured.html"
+    html = page.html.replace("<style>", f"<script>{HEIGHT}</script><style>", 1)
+    measured_file.write_text(html, encoding="utf-8")
+    dom = chromium.dom(measured_file, f"--window-size={page.width},600")
+    height: int = chromium.read_attribute(dom, "height")
+    return height
 
 
 if __name__ == "__main__":

@@ -18,23 +18,23 @@ SPEC.loader.exec_module(mutate)
 @each(("line", "changed"), table(__file__, "what_is_changed"))
 def test_what_is_changed(line, changed):
     source = line.encode()
-    assert {mutation.apply(source).decode() for mutation in mutate.mutations(Path("m.py"), source)} == set(changed)
+    assert {mutation.apply(source).decode() for mutation in mutate.find_mutations(Path("m.py"), source)} == set(changed)
 
 
 def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
-    modules = mutate.files(["gate", "assertions/grading/conclusion.py"])
-    drawn = mutate.sample(modules, 50, seed=7)
-    assert drawn == mutate.sample(modules, 50, seed=7) != mutate.sample(modules, 50, seed=8)
+    modules = mutate.find_modules(["gate", "assertions/grading/conclusion.py"])
+    drawn = mutate.draw_mutations(modules, 50, seed=7)
+    assert drawn == mutate.draw_mutations(modules, 50, seed=7) != mutate.draw_mutations(modules, 50, seed=8)
     for mutation in drawn:
         compile(mutation.apply((mutate.ROOT / mutation.path).read_bytes()), str(mutation.path), "exec")
 
 
 def test_the_tests_of_a_module_are_those_of_its_folder_then_the_whole():
-    *near, far = mutate.steps(Path("src/gradegate/assertions/judge/reply.py"))
+    *near, far = mutate.test_steps(Path("src/gradegate/assertions/judge/reply.py"))
     assert near == [["tests/assertions/judge"], ["tests/assertions"]]
-    assert far == mutate.steps(Path("src/gradegate/gate/rules.py"))[-1]
+    assert far == mutate.test_steps(Path("src/gradegate/gate/rules.py"))[-1]
     assert far[:2] == ["tests/runner", "tests/test_cli.py"]
-    assert mutate.steps(Path("src/gradegate/errors.py"))[0][0].startswith("tests/test_")
+    assert mutate.test_steps(Path("src/gradegate/errors.py"))[0][0].startswith("tests/test_")
 
 
 @pytest.mark.slow
@@ -44,14 +44,14 @@ def test_a_change_that_a_test_sees_is_noticed_and_the_copy_restored(tmp_path, mo
         path.parent.mkdir(parents=True)
         path.write_text(text)
     monkeypatch.setattr(mutate, "ROOT", tmp_path)
-    monkeypatch.setattr(mutate, "steps", lambda path: [["tests/gate"]])
+    monkeypatch.setattr(mutate, "test_steps", lambda path: [["tests/gate"]])
     by = [
-        (mutation.was, mutate.noticed(tmp_path, mutation, 60))
-        for mutation in mutate.mutations(Path("src/gradegate/gate/m.py"), module.read_bytes())
+        (mutation.was, mutate.test_mutation(tmp_path, mutation, 60))
+        for mutation in mutate.find_mutations(Path("src/gradegate/gate/m.py"), module.read_bytes())
     ]
     assert dict(by)["2"] == ""
     assert by[-1] == ("1", "")
     assert module.read_text() == "less = 1 < 2\nunseen = 1\n"
     monkeypatch.setitem(mutate.COMPARISONS, mutate.ast.Lt, mutate.ast.Gt)
-    first = next(mutate.mutations(Path("src/gradegate/gate/m.py"), module.read_bytes()))
-    assert mutate.noticed(tmp_path, first, 60) == "tests/gate/test_m.py::test_less"
+    first = next(mutate.find_mutations(Path("src/gradegate/gate/m.py"), module.read_bytes()))
+    assert mutate.test_mutation(tmp_path, first, 60) == "tests/gate/test_m.py::test_less"

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted(Path(gradegate.__file__).parent.rglob("*.py"))
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 # Words in capitals that are none: limits of processes, what vendors answer, and places in what `init` writes.
-OTHERS = re.compile(r"RLIMIT_\w+|API_KEY_INVALID|STATUS_CODE_ERROR|(?:GRADER|TARGET)_NEEDS|RUN_IN|COMMENT_KEY")
+OTHERS = re.compile(r"RLIMIT_\w+|API_KEY_INVALID|STATUS_CODE_ERROR|KNOWLEDGE_BASE|(?:GRADER|TARGET)_NEEDS|RUN_IN|COMMENT_KEY")
 # Nobody sets these by hand: of GitHub's runner, of our own Action and sandbox, and of the dynamic linker.
 BY_THE_RUNNER = re.compile(r"(ACTIONS|GITHUB|RUNNER|INPUT|LD|DYLD)_|GRADEGATE_(ENV|INPUTS|FOLDERS)$|HOME$")
 ONE_WORD = {"BROWSER", "CI", "HOME", "TERM"}

@@ -6,20 +6,21 @@ import sys
 import pytest
 
 from gradegate.errors import ConfigError
-from gradegate.files.plain_files import Place, create
+from gradegate.files.new_files import create_files
+from gradegate.files.plain_files import Place
 
 FULL = """
 import resource, signal, sys
 from pathlib import Path
 from gradegate.errors import ConfigError
-from gradegate.files.plain_files import create
+from gradegate.files.new_files import create_files
 from gradegate.files.plain_files import Place
 root = Path(sys.argv[1])
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 try:
-    create({Place(root, ("old", "new", "a")): "small", Place(root, ("b", "c")): "x" * 1000})
+    create_files({Place(root, ("old", "new", "a")): "small", Place(root, ("b", "c")): "x" * 1000})
 except ConfigError as e:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))  # whoever measures coverage writes a file, too
     print(e)
@@ -27,7 +28,7 @@ except ConfigError as e:
 
 
 def test_files_and_their_folders_are_made(tmp_path):
-    create({Place(tmp_path, ("a",)): "ä\n", Place(tmp_path, ("b", "c", "d")): ""})
+    create_files({Place(tmp_path, ("a",)): "ä\n", Place(tmp_path, ("b", "c", "d")): ""})
     assert (tmp_path / "a").read_text(encoding="utf-8") == "ä\n"
     assert (tmp_path / "b" / "c" / "d").read_text() == ""
 
@@ -46,7 +47,7 @@ def test_everything_in_the_way_is_said_at_once(tmp_path):
     (tmp_path / "a").write_text("mine")
     (tmp_path / "b").symlink_to(tmp_path)
     with pytest.raises(ConfigError) as caught:
-        create({Place(tmp_path, ("a",)): "", Place(tmp_path, ("b", "c")): "", Place(tmp_path, ("a", "d")): ""})
+        create_files({Place(tmp_path, ("a",)): "", Place(tmp_path, ("b", "c")): "", Place(tmp_path, ("a", "d")): ""})
     whats = [mistake.what for mistake in caught.value.mistakes]
     assert whats == ["`a` is there already", "`b` is a symbolic link", "`a` is not a folder"]
     assert (tmp_path / "a").read_text() == "mine"
@@ -54,4 +55,4 @@ def test_everything_in_the_way_is_said_at_once(tmp_path):
 
 def test_a_name_that_cannot_be_is_said(tmp_path):
     with pytest.raises(ConfigError, match="cannot be looked at: File name too long"):
-        create({Place(tmp_path, ("x" * 300,)): ""})
+        create_files({Place(tmp_path, ("x" * 300,)): ""})

@@ -4,12 +4,12 @@ import stat
 
 import pytest
 
-from gradegate.files.plain_files import Place, replacing
+from gradegate.files.plain_files import Place, replace_file
 from support.each import table
 
 
 def write(place, text="new"):
-    with replacing(place) as file:
+    with replace_file(place) as file:
         file.write(text)
 
 
@@ -36,7 +36,7 @@ def test_the_old_file_stays_whole_when_the_writing_fails(tmp_path):
         yield "half of the n"
         raise RecursionError
 
-    with pytest.raises(RecursionError), replacing(Place(tmp_path, ("r.json",))) as file:
+    with pytest.raises(RecursionError), replace_file(Place(tmp_path, ("r.json",))) as file:
         file.writelines(parts())
     assert (tmp_path / "r.json").read_text() == "old"
     assert names(tmp_path) == ["r.json"]

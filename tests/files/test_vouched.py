@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import Vouched
+from gradegate.files.vouched import Vouched
 from gradegate.files.workspace import Workspace
 from gradegate.security.environment import JUDGED_EVENTS, Environment
 from support.each import each

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.files.git import path_steps
+from gradegate.files.vouched import path_steps
 from gradegate.github.changed_files import compile_path_pattern
 from support.each import each, table
 from support.events import pull_request

@@ -9,7 +9,7 @@ from gradegate.providers.api.provider import PROVIDERS
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("providers.md", "provider-options.md", "local-models.md")
 PAGE = (ROOT / "docs" / "providers.md").read_text()
-TABLE = list(csv.DictReader((ROOT / "docs" / "providers.csv").open()))
+TABLE = list(csv.DictReader((ROOT / "docs" / "providers.csv").read_text().splitlines()))
 QUOTED = set(re.findall(r"`([^`\n]+)`", "".join((ROOT / "docs" / name).read_text() for name in PAGES)))
 SOURCES = [*(ROOT / "src/gradegate/providers").glob("*.py")]
 

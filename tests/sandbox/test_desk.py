@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox.code_run import CodePlace
 from gradegate.sandbox.permission import NO_EXEC, ExecPolicy
-from gradegate.sandbox.repository_code import CodeError, CodePlace
+from gradegate.sandbox.repository_code import CodeError
 from support.each import each, table
 from support.patience import PATIENCE
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
-from gradegate.sandbox import program
+from gradegate.sandbox import imports, program
 from gradegate.sandbox.program import command_digest, is_python, read_program, split_command, split_reference
 from support.each import each, table
 
@@ -76,7 +76,7 @@ def test_too_many_modules_are_a_mistake(tmp_path: Path, monkeypatch: pytest.Monk
 
 @given(st.text(alphabet="fromimport .,*()\n\tas_ab", max_size=300))
 def test_any_source_is_looked_at(source: str):
-    assert list(program.python_modules(source, Path("/nowhere"), (Path("/nowhere"),))) == []
+    assert list(imports.python_modules(source, Path("/nowhere"), (Path("/nowhere"),))) == []
 
 
 def test_the_files_of_a_command_are_part_of_it(tmp_path: Path):

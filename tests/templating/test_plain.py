@@ -32,18 +32,18 @@ PLAIN = st.recursive(
 )
 
 
-@given(PLAIN, st.booleans(), st.sampled_from(["", "json", "url"]))
-def test_here_and_in_the_worker_the_text_is_the_same(source, as_json, into):
+@given(PLAIN, st.booleans(), st.sampled_from(["text", "json", "url"]))
+def test_here_and_in_the_worker_the_text_is_the_same(source, as_json, text_format):
     assert is_plain(engine.parse_template(source)) or source.count(" == ") > 4
     values = {name: with_json_text(value) for name, value in VARS.items()} if as_json else VARS
     asked = {name: values[name] for name in variables_used(source) if name in values}
     try:
-        there = evaluate("gradegate.templating.nunjucks:fill_template", source, asked, [*asked] if as_json else [], into)
+        there = evaluate("gradegate.templating.nunjucks:fill_template", source, asked, [*asked] if as_json else [], text_format)
     except TaskRefused:
         with pytest.raises(TemplateError, match=r"."):
-            render(source, values, into=into)
+            render(source, values, text_format=text_format)
     else:
-        assert render(source, values, into=into) == there
+        assert render(source, values, text_format=text_format) == there
 
 
 @given(PLAIN)

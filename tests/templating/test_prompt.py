@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.provider_spec import Verbatim
-from gradegate.templating import nunjucks as engine
+from gradegate.templating import template_names as engine
 from gradegate.templating.template import TemplateError, fill_prompt, has_open_braces, mentioned_names, mentions_name, undefined_names
 from support.each import table
 

@@ -151,8 +151,8 @@ def check_text_or_error(source, variables):
         assert str(e)  # noqa: PT017
 
 
-@pytest.mark.parametrize("into", ["", "json"])
-def test_a_list_separates_the_items_of_a_list(into):
+@pytest.mark.parametrize("text_format", ["text", "json"])
+def test_a_list_separates_the_items_of_a_list(text_format):
     variables = {"words": ["a", "b", "c", "d"], "signs": ["-", "+"]}
-    assert render('"{{ words | join(signs) }}"', variables, into=into) == '"a-,+b-,+c-,+d"'
-    assert render('"{{ words | join([1, 2]) }}"', variables, into=into) == '"a1,2b1,2c1,2d"'
+    assert render('"{{ words | join(signs) }}"', variables, text_format=text_format) == '"a-,+b-,+c-,+d"'
+    assert render('"{{ words | join([1, 2]) }}"', variables, text_format=text_format) == '"a1,2b1,2c1,2d"'

@@ -79,7 +79,10 @@ def sentences_form(
     return replace(numbered_form, read_lines=read_lines, marks=tuple(MARKS))
 
 
-def _check_lines(marked_lines: Sequence[tuple[str, str]], sentences: Sequence[str]) -> None:
+def _check_lines(
+    marked_lines: Sequence[tuple[str, str]],
+    sentences: Sequence[str],
+) -> None:
     """Raise Unreadable unless there is one line for each sentence. A line is a pair of its text and its mark."""
     if len(marked_lines) != len(sentences):
         line_count = format_count(len(marked_lines), "line")

@@ -172,12 +172,19 @@ class Factfulness(ModelEvaluator):
     def _source(self, variables: Variables) -> str:
         """The source that claims are checked with. Empty if there is no source."""
         for source in (self.value, variables.get("input"), variables.get("context")):
-            text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
+            text = source
+            if isinstance(source, list | tuple):
+                text = "\n\n".join(map(str, source))
             if isinstance(text, str) and text.strip():
                 return text
         return ""
 
-    def _vote(self, judge: Judge, claims: list[Claim], source: str) -> list[VotedClaim]:
+    def _vote(
+        self,
+        judge: Judge,
+        claims: list[Claim],
+        source: str,
+    ) -> list[VotedClaim]:
         """Let the runs vote on every claim. With ``mode: knowledge``, vote on unknown claims again, with the source."""
         is_grounded = self.mode == "grounded"
         first_source = source if is_grounded else None
@@ -191,13 +198,20 @@ class Factfulness(ModelEvaluator):
         second_votes = {}
         if unknown_claims:
             second_votes = self._ask_runs(judge, unknown_claims, source, first_seed=self.n_runs + 1)
-        return [
-            VotedClaim(claim.id, claim.text, votes[claim.id], second_votes.get(claim.id, ()))
-            for claim in claims
-        ]
+
+        voted_claims = []
+        for claim in claims:
+            first = votes[claim.id]
+            second = second_votes.get(claim.id, ())
+            voted_claims.append(VotedClaim(claim.id, claim.text, first, second))
+        return voted_claims
 
     def _ask_runs(
-        self, judge: Judge, claims: list[Claim], source: str | None, first_seed: int
+        self,
+        judge: Judge,
+        claims: list[Claim],
+        source: str | None,
+        first_seed: int,
     ) -> dict[int, Judgements]:
         """The votes of all runs by the id of the claim. Without a source, the model votes by its knowledge."""
         ids = [claim.id for claim in claims]

@@ -84,27 +84,27 @@ class GEval(ModelEvaluator):
             try:
                 return self._score(criteria[number], transcript, judge)
             except NoVerdict as e:
-                place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
-                raise NoVerdict(f"{place}{e}", e.replies) from e
+                if len(criteria) == 1:
+                    raise
+                place = f"criterion {number + 1} of {len(criteria)}"
+                raise NoVerdict(f"{place}: {e}", e.replies) from e
 
         numbers = range(len(criteria))
         scores = judge.gather(*(partial(score_criterion, number) for number in numbers))
 
         rows = []
         reasons = []
-        for criterion_score in scores:
-            criterion, points, reason, steps = criterion_score
-            rows.append(
-                {
-                    "criterion": criterion,
-                    "score": points / BEST,
-                    "reason": reason,
-                    "steps": list(steps),
-                }
-            )
+        for criterion, points, reason, steps in scores:
+            row = {
+                "criterion": criterion,
+                "score": points / BEST,
+                "reason": reason,
+                "steps": list(steps),
+            }
+            rows.append(row)
             reasons.append(reason or f"{points:g} of {BEST}")
-        mean = float(exact_mean(criterion_score.points for criterion_score in scores) / BEST)
-        return Verdict(mean, None, "; ".join(reasons), {"criteria": rows})
+        mean = exact_mean(score.points for score in scores) / BEST
+        return Verdict(float(mean), None, "; ".join(reasons), {"criteria": rows})
 
     def _score(self, criterion: str, transcript: Transcript, judge: Judge) -> _CriterionScore:
         """Score the answer by one criterion, with the steps of the config or those of the model."""

@@ -58,7 +58,8 @@ class GoalAccuracy(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
         tasks = self._split_tasks(transcript)
         aspects = ["goal", "way"] if self.way else ["goal"]
-        judge = judge.with_graded(judge.graded, *(format_turns(task.turns) for task in tasks))
+        work = [format_turns(task.turns) for task in tasks]
+        judge = judge.with_graded(judge.graded, *work)
         marks = _ask_marks(tasks, aspects, judge)
 
         rows = []
@@ -66,11 +67,12 @@ class GoalAccuracy(Metric):
         imperfect_turns: dict[int, None] = {}  # each once, in order
         for (task, aspect), mark in marks.items():
             turn = task.turns[-1].number
-            rows.append({"turn": turn, "of": aspect, "score": mark.verdict, "reason": mark.reason})
-            if mark.verdict < BEST:
+            score = mark.verdict
+            rows.append({"turn": turn, "of": aspect, "score": score, "reason": mark.reason})
+            if score < BEST:
                 imperfect_turns[turn] = None
                 reason = shorten(mark.reason)
-                findings.append(f"turn {turn}, {aspect} {mark.verdict:g} of {BEST}: {reason}")
+                findings.append(f"turn {turn}, {aspect} {score:g} of {BEST}: {reason}")
 
         means = {}
         for aspect in aspects:

@@ -66,7 +66,10 @@ class KnowledgeRetention(CountingMetric):
         return replace(measurement, evidence={**measurement.evidence, "facts": facts})
 
 
-def _ask_facts(turns: Sequence[Numbered], judge: Judge) -> Mapping[int, Sequence[str]]:
+def _ask_facts(
+    turns: Sequence[Numbered],
+    judge: Judge,
+) -> Mapping[int, Sequence[str]]:
     """The facts that each message of the user states, by the number of the message."""
 
     def variables(number: int) -> JsonObject:

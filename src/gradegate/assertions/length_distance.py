@@ -25,7 +25,8 @@ from gradegate.core.field_types import Bounds, missed_bound
 MOST = 2_000_000  # numbers that a distance may take: a second
 
 
-def _count(value: Any) -> Any:
+def _parse_bounds(value: Any) -> Any:
+    """The bounds of a count: a number stands for both. Raises ValueError."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -39,7 +40,7 @@ def _count(value: Any) -> Any:
 class WordCount(TextEvaluator):
     """The answer has so many words."""
 
-    value: Annotated[Bounds, BeforeValidator(_count)]
+    value: Annotated[Bounds, BeforeValidator(_parse_bounds)]
     """The number of words, or `{min: N, max: N}`."""
 
     def check(self, output: str) -> Verdict:

@@ -72,7 +72,12 @@ class LlmRubric(ModelEvaluator):
             scores = (_ABOVE_0, _BELOW_1) if self._has_scale else (_POINTS, _NUMBER)
             schema = {**schema, **_consistent_schema(*scores)}
         read = partial(self.read, is_our_prompt=is_our_prompt)
-        return judge.ask("llm-rubric", Form(schema, read), output=transcript.output, rubric=rubric)
+        return judge.ask(
+            "llm-rubric",
+            Form(schema, read),
+            output=transcript.output,
+            rubric=rubric,
+        )
 
     def read(self, item: Object, is_our_prompt: bool = True) -> Verdict:
         """Read ``{"reason", "pass", "score"}``. Raises Unreadable.

@@ -99,7 +99,13 @@ class _Reader:
         if self._stops_at_end and not self._open_elements:
             raise _FirstElementEnd
 
-    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+    def _doctype(
+        self,
+        name: str,
+        system: str | None,
+        public: str | None,
+        internal: bool,
+    ) -> None:
         if internal:
             raise RefusedTextError(
                 "it declares its own entities or elements, which gradegate does not read"

@@ -69,7 +69,10 @@ class MaxScore(Evaluator):
     """How scores become one: `{method: average or sum, weights: {TYPE: N}, threshold: N}`."""
 
     def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+        self,
+        transcripts: Sequence[Transcript],
+        grades: Sequence[Sequence[Grade]],
+        judge: Judge,
     ) -> Sequence[Verdict]:
         scores = [self.value.score(output_grades) for output_grades in grades]
         shown_scores = ", ".join(f"{float(score):.4g}" for score in scores)
@@ -82,4 +85,5 @@ class MaxScore(Evaluator):
         else:
             reason += f"; none reaches {limit:g}"
             best = -1
-        return verdicts_for_best(len(scores), best, reason, {"scores": list(map(float, scores))})
+        evidence = {"scores": list(map(float, scores))}
+        return verdicts_for_best(len(scores), best, reason, evidence)

@@ -46,7 +46,10 @@ _JOINED_WORDS = re.compile(
 )
 
 
-def grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+def grams(
+    words: Sequence[str],
+    order: int,
+) -> Counter[tuple[str, ...]]:
     """Count the n-grams of a text, where n is the ``order``."""
     starts = range(len(words) - order + 1)
     return Counter(tuple(words[start : start + order]) for start in starts)

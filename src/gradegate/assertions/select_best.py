@@ -36,7 +36,10 @@ class SelectBest(ModelEvaluator):
     """The criteria by which the best is picked, in plain words."""
 
     def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+        self,
+        transcripts: Sequence[Transcript],
+        grades: Sequence[Sequence[Grade]],
+        judge: Judge,
     ) -> Sequence[Verdict]:
         """Ask in several orders, because judges favor positions. Raises NoVerdict unless one output wins in all of them."""
         outputs = [transcript.output for transcript in transcripts]
@@ -61,7 +64,10 @@ class SelectBest(ModelEvaluator):
         )
 
     def _ask_in_orders(
-        self, outputs: Sequence[str], orders: Sequence[Sequence[int]], judge: Judge
+        self,
+        outputs: Sequence[str],
+        orders: Sequence[Sequence[int]],
+        judge: Judge,
     ) -> Sequence[Judgement[int]]:
         """One choice for each order: an index in that order."""
         variables = []

@@ -28,7 +28,7 @@ DEFAULT = 0.75
 
 
 class _Comparison(NamedTuple):
-    """The similarity or distance of the answer and a text."""
+    """A text, and the similarity or distance that the answer has to it."""
 
     measured: float
     text: str
@@ -67,7 +67,12 @@ class Similar(Evaluator):
         reverse = self._verdict(nearest, not is_far, len(values))
         return replace(verdict, reverse=reverse)
 
-    def _compare(self, output: str, texts: Sequence[str], judge: Judge) -> list[_Comparison]:
+    def _compare(
+        self,
+        output: str,
+        texts: Sequence[str],
+        judge: Judge,
+    ) -> list[_Comparison]:
         """Compare the answer with each text."""
         if not judge.models["embedding"].vectors:
             return [_Comparison(judge.compare(text, output), text) for text in texts]
@@ -78,9 +83,10 @@ class Similar(Evaluator):
         ]
 
     def _verdict(self, comparison: _Comparison, is_near: bool, text_count: int) -> Verdict:
+        """The verdict on the answer by one of ``text_count`` texts."""
         measured, text = comparison
         kind = "distance" if self.scoring.at_most else "similarity"
-        name = f"{type(self).measure.__name__} {kind}"
+        name = f"{type(self).measure.__name__} {kind}"  # "cosine similarity"
         reason = f"{name} {measured:.4g}"
         if text_count > 1:
             reason += f" of {text_count} texts, {excerpt(text, 80)!r}"

@@ -181,10 +181,11 @@ def _grade_exact_sequence(tools: Sequence[_Tool], called_steps: Sequence[Step]) 
     """Whether the answer called exactly these tools in this order."""
     is_same = len(called_steps) == len(tools)
     if is_same:
-        is_same = all(tool.fits(step) for tool, step in zip(tools, called_steps, strict=True))
+        pairs = zip(tools, called_steps, strict=True)
+        is_same = all(tool.fits(step) for tool, step in pairs)
+    verb = "is" if is_same else "is not"
     names = ", ".join(tool.label for tool in tools)
-    reason = f"the sequence is {names}" if is_same else f"the sequence is not {names}"
-    return _verdict(is_same, reason, called_steps)
+    return _verdict(is_same, f"the sequence {verb} {names}", called_steps)
 
 
 def _grade_order(tools: Sequence[_Tool], called_steps: Sequence[Step]) -> Verdict:
@@ -245,7 +246,12 @@ class _Arguments(_Tool):
         return remaining
 
 
-def _fits(actual: Any, expected: Any, *, is_exact: bool = True) -> bool:
+def _fits(
+    actual: Any,
+    expected: Any,
+    *,
+    is_exact: bool = True,
+) -> bool:
     """Whether two values are equal as JSON, where true is not 1. If not ``is_exact``, objects may have more members.
 
     Lists must have the expected length.

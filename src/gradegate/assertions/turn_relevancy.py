@@ -34,8 +34,10 @@ class TurnRelevancy(Metric):
         windows = split_windows(require_exchanges(transcript.turns), self.window_size)
         judgements = ask_each(judge, "turn-relevancy", _VERDICT_FORM, windows, _window_variables)
 
-        # The last turn of a window is the answer that is judged.
-        numbered_judgements = [(window[-1][-1].number, judgements[window]) for window in windows]
+        numbered_judgements = []
+        for window in windows:
+            answer = window[-1][-1]  # the last turn of a window
+            numbered_judgements.append((answer.number, judgements[window]))
         return measure_share_of_yes(
             numbered_judgements,
             "turn",

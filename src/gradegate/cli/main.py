@@ -57,6 +57,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run_command(argv: Sequence[str]) -> int:
+    """Run the command of the arguments, and turn every exception into an exit code."""
     try:
         if not argv:
             print_error(FIRST_STEPS)

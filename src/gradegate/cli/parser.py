@@ -85,6 +85,7 @@ def _add_promptfoo_options(
 
 
 def _add_flag(parser: argparse.ArgumentParser, option: Option) -> None:
+    """Add the flag of an option. The configs may also be given without a flag."""
     if option.field == "configs":
         parser.add_argument("config", nargs="*", help=_help_text(option))
     arguments: dict[str, Any] = {"dest": option.field, "help": _help_text(option)}

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,7 +29,7 @@ from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject, Struct, field_names
+from gradegate.structs import JsonObject, Struct, field_names, replace
 
 MAX_QUARANTINE_DAYS = 90
 
@@ -331,23 +331,35 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
 
 
 def _read_turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
-    documents: list[str | Image] = []
-    for item in keys.retrieval_context:
-        if isinstance(item, ImageKeys):
-            documents.append(Image(load_image(item.image, source, origin)))
-        elif item.strip():
-            documents.append(Image(item) if is_data_uri(item) else item)
+    documents = tuple(_read_documents(keys.retrieval_context, source, origin))
     images = tuple(load_image(reference, source, origin) for reference in keys.images)
+    turn = Turn(keys.role, keys.content, documents, images)
 
     if keys.role == "user" and keys.tool_calls:
         cure = "give them with the turn of the assistant that called"
         raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
-        return Turn(keys.role, keys.content, tuple(documents), images)
+        return turn
     calls = [uniform_call(call) for call in keys.tool_calls]
-    # A model that only calls tools writes no text; then its calls are the answer.
-    content = keys.content or (document.to_json(calls) if calls else "")
-    return Turn(keys.role, content, tuple(documents), images, {CALLS: calls})
+    content = keys.content
+    if (
+        calls and not content
+    ):  # a model that only calls tools writes no text: its calls are the answer
+        content = document.to_json(calls)
+    return replace(turn, content=content, metadata={CALLS: calls})
+
+
+def _read_documents(
+    written: Iterable[str | ImageKeys], source: Source, origin: Origin
+) -> Iterator[str | Image]:
+    """Read the documents that were retrieved for a turn, without blank ones. Raises ConfigError."""
+    for item in written:
+        if isinstance(item, ImageKeys):
+            yield Image(load_image(item.image, source, origin))
+        elif is_data_uri(item):
+            yield Image(item)
+        elif item.strip():
+            yield item
 
 
 # --- images -----------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from gradegate.files.documents import to_json
 from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox import repository_code
+from gradegate.sandbox.code_run import CodePlace
 from gradegate.sandbox.program import TYPESCRIPT_SUFFIXES, is_python, split_command
 from gradegate.sandbox.repository_code import (
     ALLOW_CODE,
     USE_FILE,
     USE_OTHER_ASSERTION,
     CodeError,
-    CodePlace,
     check_allowed,
     load_program,
 )

@@ -196,13 +196,17 @@ def is_vendors_key(name: str) -> bool:
     return EgressPolicy(vendors=known_vendors).is_vendor_key(name)
 
 
-def with_named_keys(egress: EgressPolicy, specs: Iterable[ProviderSpec]) -> EgressPolicy:
-    """The policy with the variables that providers name as their keys."""
+def with_keys_of_providers(egress: EgressPolicy, specs: Iterable[ProviderSpec]) -> EgressPolicy:
+    """The policy with each variable from which a provider takes its key: these are credentials, whatever their names."""
     names = set[str]()
     for spec in specs:
+        # `apiKeyEnvar` names a variable. If the provider's `env` sets it, its value may show other variables.
         variable = str(spec.config.get("apiKeyEnvar") or "")
         if variable:
             names.add(variable)
         names.update(spec.drawn.get(variable, ()))
-        names.update(use.variable for use in spec.reads if use.place == "apiKey")
+        # `apiKey` may be a template that shows variables.
+        for use in spec.reads:
+            if use.place == "apiKey":
+                names.add(use.variable)
     return replace(egress, named=frozenset(names))

@@ -20,9 +20,10 @@ from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.files.git import Vouched
+from gradegate.files.patterns import folder_of_pattern
 from gradegate.files.references import read_with_references
-from gradegate.files.workspace import Workspace, absent, searched
+from gradegate.files.vouched import Vouched
+from gradegate.files.workspace import Workspace, describe_absent_path
 from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.secrets import secrets_in_text
@@ -80,9 +81,9 @@ def _check_config_folders(context: Context) -> None:
     folders = [context.cwd]
     if context.settings.configs:
         patterns = filter(glob.has_magic, context.settings.configs)
-        folders = [searched(context.cwd / pattern) for pattern in patterns]
+        folders = [folder_of_pattern(context.cwd / pattern) for pattern in patterns]
     for folder in folders:
-        Vouched.around(folder / "*", context.environment).all_of(folder, ())
+        Vouched.around(folder / "*", context.environment).check_folder(folder, ())
 
 
 def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> SuiteFile:
@@ -224,7 +225,7 @@ def _absent_config(config: str, settings: Settings) -> Mistake:
             what = f"the config `{config}` does not exist: it is relative to {folder}"
             return Mistake(what, None, f"write {rest.as_posix()}")
 
-    what, cure = absent(config, cwd / config, cwd)
+    what, cure = describe_absent_path(config, cwd / config, cwd)
     return Mistake(f"the config {what}", None, cure)
 
 

@@ -25,21 +25,28 @@ _SUFFIXES = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl", ".csv")
 
 
 def read_prompts(written: Any, reader: ConfigReader) -> Iterator[PromptSpec]:
-    """Read a list of prompts, a single one, or a mapping from prompts to their labels."""
+    """Read a list of prompts, a single one, or a mapping from prompts to their labels. Mistakes are noted at the reader."""
+    items = reader.items_with_origins(written, "prompts")
     if isinstance(written, Mapping) and written.keys().isdisjoint(("id", "raw")):
-        for text, label in written.items():
-            if not isinstance(label, str):
-                what = f"the label of the prompt `{text}` is not text"
-                reader.say(what, reader.origin_at("prompts", text), "write `PROMPT: LABEL`")
-                continue
-            line = document.line_of(written, [text])
-            item = document.at_line({"raw": text, "label": label}, line)
-            yield from read_prompts([item], reader)
-        return
-    for item, list_origin in reader.items_with_origins(written, "prompts"):
+        items = _labeled_items(written, reader)
+    for item, list_origin in items:
         origin = document.origin_of(reader.file, item)
+        if not origin.line:  # a text does not know its line
+            origin = list_origin
         with gather_mistakes(reader.mistakes):
-            yield from _read_prompt(item, origin if origin.line else list_origin, reader)
+            yield from _read_prompt(item, origin, reader)
+
+
+def _labeled_items(labels: JsonObject, reader: ConfigReader) -> Iterator[tuple[Any, Origin]]:
+    """Each prompt of a mapping from prompts to labels, as a mapping with ``raw`` and ``label``, and its place."""
+    for text, label in labels.items():
+        origin = reader.origin_at("prompts", text)
+        if isinstance(label, str):
+            line = document.line_of(labels, [text])
+            yield document.at_line({"raw": text, "label": label}, line), origin
+        else:
+            what = f"the label of the prompt `{text}` is not text"
+            reader.say(what, origin, "write `PROMPT: LABEL`")
 
 
 def _read_prompt(

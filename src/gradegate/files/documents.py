@@ -16,15 +16,8 @@ from typing import Any
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.json_text import count_values, parse_json, parse_json_at, to_json
 from gradegate.files.limits import MAX_FILE, MAX_LINES, MAX_MISTAKES, MAX_VALUES, READ, TooMuch
-from gradegate.files.yaml_reader import (
-    Map,
-    NoYamlError,
-    Seq,
-    at_line,
-    line_of,
-    origin_of,
-    read_yaml,
-)
+from gradegate.files.line_numbers import Map, Seq, at_line, line_of, origin_of
+from gradegate.files.yaml_reader import NoYamlError, read_yaml
 
 __all__ = ["Map", "Seq", "at_line", "line_of", "origin_of", "to_json"]
 FEWER = "keep fewer tests in one run"

@@ -19,13 +19,20 @@ from gradegate.files import documents
 from gradegate.structs import JsonObject, Struct
 
 _LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-# The comment with a version after the commit of an action
+# The comment with a version after the commit of an action, such as ` # v1.2.0`
 _VERSION = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE)
 _BY_HAND = "write out what its anchors stand for, end it with one line break, and start again"
 Steps = Sequence[str | int]
 
 
-class Replacement(NamedTuple):
+class CommentedText(str):
+    """A text that is written with a comment after it. The comment replaces a version there."""
+
+    __slots__ = ()
+    comment = "put the commit of a release here"
+
+
+class _Replacement(NamedTuple):
     """A new text for a part of the file."""
 
     start: int
@@ -33,19 +40,23 @@ class Replacement(NamedTuple):
     text: str
 
 
-class MappingChange(Struct):
+class _Entry(NamedTuple):
+    """Where a key and its value are in the text."""
+
+    name: str
+    start: int
+    key_end: int
+    value_start: int
+    end: int  # without blanks and comments after the value
+    is_quoted: bool  # the key is in quotes
+
+
+class _MappingChange(Struct):
     """The changes of one mapping."""
 
     dropped: set[str] = set()
     values: dict[str, Any] = {}  # to set or to add
     names: dict[str, str] = {}  # new names by the old ones
-
-
-class Remarked(str):
-    """A text with a comment after it, which replaces a version there."""
-
-    __slots__ = ()
-    remark = "put the commit of a release here"
 
 
 class Edits:
@@ -66,7 +77,7 @@ class Edits:
             what = "its escapes cannot be changed here"
             cure = "write them as plain signs, and start again"
             raise ConfigError.at(what, Origin(file), cure) from e
-        self._changes: dict[tuple[str | int, ...], MappingChange] = {}
+        self._changes: dict[tuple[str | int, ...], _MappingChange] = {}
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
 
     def origin(self, path: Steps) -> Origin:
@@ -80,7 +91,10 @@ class Edits:
         put: JsonObject = NOTHING,
         rename: Mapping[str, str] = NOTHING,
     ) -> None:
-        """Change a mapping: keys to leave out, values to set or to add, and new names of keys that keep their values."""
+        """Change the mapping at a path.
+
+        ``drop`` has keys to leave out, ``put`` values to set or to add, ``rename`` new names by the old ones.
+        """
         mapping = self.wanted
         for step in path:
             mapping = mapping[step]
@@ -91,7 +105,7 @@ class Edits:
         mapping.clear()
         mapping.update({**changed, **put})
 
-        change = self._changes.setdefault(tuple(path), MappingChange())
+        change = self._changes.setdefault(tuple(path), _MappingChange())
         change.dropped.update(drop)
         change.dropped.difference_update(put)
         change.values.update(put)
@@ -99,12 +113,12 @@ class Edits:
 
     def result(self) -> str:
         """The text with all changes. Raises ConfigError if it would mean something else."""
-        replacements: list[Replacement] = []
+        replacements: list[_Replacement] = []
         # At the same place, the innermost change comes first.
         for path in sorted(self._changes, key=len, reverse=True):
             node = self._node_at(path)
             if isinstance(node, yaml.MappingNode):
-                replacements += self._replace_in_mapping(node, self._changes[path])
+                replacements += self._change_mapping(node, self._changes[path])
 
         parts = []
         position = 0
@@ -134,27 +148,89 @@ class Edits:
             node = members[step]
         return node
 
-    def _replace_in_mapping(self, node: Any, change: MappingChange) -> Iterator[Replacement]:
+    def _change_mapping(self, node: Any, change: _MappingChange) -> Iterator[_Replacement]:
+        """The replacements for all changes of a mapping."""
+        entries = [self._locate_entry(key, value) for key, value in node.value]
+        kept = [entry for entry in entries if entry.name not in change.dropped]
         added = dict(change.values)
-        for key, value in node.value:
-            if key.value in change.dropped:
-                continue
-            name = change.names.get(key.value, key.value)
-            if name != key.value:
-                yield Replacement(*self._span(key), json.dumps(name) if key.style else name)
+        for entry in kept:
+            name = change.names.get(entry.name, entry.name)
+            if name != entry.name:
+                text = json.dumps(name) if entry.is_quoted else name
+                yield _Replacement(entry.start, entry.key_end, text)
             added.pop(name, None)
             if name in change.values:
-                new = change.values[name]
-                start, end = self._span(value)
-                if isinstance(new, Mapping) and not node.flow_style:
-                    start = len(self.text[:start].rstrip())
-                if isinstance(new, Remarked) and (version := _VERSION.match(self.text, end)):
-                    end = version.end()
-                yield Replacement(start, end, self._format(new, node))
+                yield self._change_value(node, entry, change.values[name])
+
         if node.flow_style:
-            yield from self._drop_and_add_in_flow(node, change.dropped, added)
+            yield from self._change_flow_mapping(node, entries, kept, added)
         else:
-            yield from self._drop_and_add_in_block(node, change.dropped, added)
+            yield from self._change_block_mapping(node, entries, kept, added)
+
+    def _change_value(self, node: Any, entry: _Entry, value: Any) -> _Replacement:
+        start = entry.value_start
+        end = entry.end
+        if isinstance(value, Mapping) and not node.flow_style:
+            start = len(self.text[:start].rstrip())  # its text begins with a line break
+        if isinstance(value, CommentedText) and (version := _VERSION.match(self.text, end)):
+            end = version.end()
+        return _Replacement(start, end, self._format(value, node))
+
+    def _change_block_mapping(
+        self, node: Any, entries: Sequence[_Entry], kept: Sequence[_Entry], added: JsonObject
+    ) -> Iterator[_Replacement]:
+        """Remove the lines of entries that are not kept, and add lines at the end.
+
+        An entry after the dash of a list has no line of its own: the next entry takes its place.
+        """
+        for number, entry in enumerate(entries, 1):
+            if entry in kept:
+                continue
+            line_start = self.text.rfind("\n", 0, entry.start) + 1
+            is_first_in_line = not self.text[line_start : entry.start].strip()
+            if is_first_in_line:
+                yield _Replacement(line_start, self._next_line(entry.end), "")
+            elif number < len(entries):
+                yield _Replacement(entry.start, entries[number].start, "")
+
+        indent = " " * node.start_mark.column
+        end = self._next_line(self._span(node)[1])
+        # The last line of a file may have no line break.
+        keeps_last_line = entries[-1:] == kept[-1:]
+        has_line_break = self.text[:end].endswith("\n")
+        line_break = "\n" if end and keeps_last_line and not has_line_break else ""
+        for name, value in added.items():
+            text = self._format(value, node)
+            space = "" if text.startswith("\n") else " "
+            yield _Replacement(end, end, f"{line_break}{indent}{name}:{space}{text}\n")
+
+    def _change_flow_mapping(
+        self, node: Any, entries: Sequence[_Entry], kept: Sequence[_Entry], added: JsonObject
+    ) -> Iterator[_Replacement]:
+        """Remove entries between braces with the commas around them, and add entries after the last one that is kept."""
+        end_of_kept = kept[-1].end if kept else node.start_mark.index + 1
+        for entry, next_entry in pairwise(entries):
+            if entry not in kept and entry.start < end_of_kept:
+                yield _Replacement(entry.start, next_entry.start, "")
+        if entries and entries[-1] not in kept:
+            yield _Replacement(end_of_kept, entries[-1].end, "")
+
+        # New entries are on lines of their own if the first entry is.
+        first = entries[0].start if entries else end_of_kept
+        line_start = self.text.rfind("\n", 0, first) + 1
+        indent = self.text[line_start:first]
+        has_own_line = line_start > 0 and not indent.strip()
+        comma = f",\n{indent}" if has_own_line else ", "
+        separator = comma if kept else ""
+        for name, value in added.items():
+            text = f"{separator}{json.dumps(name)}: {self._format(value, node)}"
+            yield _Replacement(end_of_kept, end_of_kept, text)
+            separator = comma
+
+    def _locate_entry(self, key: Any, value: Any) -> _Entry:
+        start, key_end = self._span(key)
+        value_start, end = self._span(value)
+        return _Entry(key.value, start, key_end, value_start, end, is_quoted=bool(key.style))
 
     def _span(self, node: Any) -> tuple[int, int]:
         """The start and the end of a value, without blank lines and comments after it."""
@@ -172,71 +248,12 @@ class Edits:
         """The start of the next line."""
         return (self.text.find("\n", position) + 1) or len(self.text)
 
-    def _drop_and_add_in_block(
-        self, node: Any, dropped: Collection[str], added: JsonObject
-    ) -> Iterator[Replacement]:
-        for (key, value), (next_key, _) in pairwise([*node.value, (None, None)]):
-            if key.value not in dropped:
-                continue
-            start = key.start_mark.index
-            line = self.text.rfind("\n", 0, start) + 1
-            if not self.text[line:start].strip():
-                yield Replacement(line, self._next_line(self._span(value)[1]), "")
-            elif next_key is not None:  # after a dash, the next key takes the place
-                yield Replacement(start, next_key.start_mark.index, "")
-
-        indent = " " * node.start_mark.column
-        end = self._next_line(self._span(node)[1])
-        needs_newline = (
-            bool(end)
-            and self.text[end - 1] != "\n"
-            and bool(added)
-            and node.value[-1][0].value not in dropped
-        )
-        newline = "\n" if needs_newline else ""
-        for key, value in added.items():
-            text = self._format(value, node)
-            space = "" if text.startswith("\n") else " "
-            yield Replacement(end, end, f"{newline}{indent}{key}:{space}{text}\n")
-
-    def _drop_and_add_in_flow(
-        self, node: Any, dropped: Collection[str], added: JsonObject
-    ) -> Iterator[Replacement]:
-        """Between braces commas separate the entries, and none follows the last one."""
-        end_of_kept = node.start_mark.index + 1
-        dropped_start = None  # of the dropped entries right before this one
-        has_kept = False
-        for key, value in node.value:
-            start = key.start_mark.index
-            if key.value in dropped:
-                if dropped_start is None:
-                    dropped_start = start
-                continue
-            if dropped_start is not None:
-                yield Replacement(dropped_start, start, "")
-                dropped_start = None
-            end_of_kept = self._span(value)[1]
-            has_kept = True
-        if dropped_start is not None:
-            yield Replacement(end_of_kept, self._span(node.value[-1][1])[1], "")
-
-        # New entries are on lines like those of the first one.
-        first = node.value[0][0].start_mark.index if node.value else end_of_kept
-        line = self.text.rfind("\n", 0, first) + 1
-        indent = self.text[line:first]
-        comma = f",\n{indent}" if line and not indent.strip() else ", "
-        for key, value in added.items():
-            separator = comma if has_kept else ""
-            has_kept = True
-            text = f"{separator}{json.dumps(key)}: {self._format(value, node)}"
-            yield Replacement(end_of_kept, end_of_kept, text)
-
     def _format(self, value: Any, node: Any) -> str:
         """A value as it is written into a mapping: JSON between braces, plain if that reads as the same value."""
         if node.flow_style:
             return json.dumps(value, ensure_ascii=False)
-        if isinstance(value, Remarked):
-            return f"{_format_plain(value)} # {value.remark}"
+        if isinstance(value, CommentedText):
+            return f"{_format_plain(value)} # {value.comment}"
         if isinstance(value, Mapping):
             is_nested = any(isinstance(item, Mapping | list) for item in value.values())
             if is_nested:

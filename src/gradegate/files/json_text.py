@@ -7,7 +7,8 @@ from json import JSONDecodeError
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.yaml_reader import MAX_DEPTH, at_line
+from gradegate.files.line_numbers import at_line
+from gradegate.files.yaml_reader import MAX_DEPTH
 
 DEEPEST = 100  # levels of JSON that did not come from a file
 # A text in quotes, such as "a \" b"; also one without an end

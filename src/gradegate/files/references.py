@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import read
 from gradegate.files.limits import MAX_ALIASED
-from gradegate.files.yaml_reader import MAX_DEPTH, Map, Seq
+from gradegate.files.line_numbers import Map, Seq
+from gradegate.files.yaml_reader import MAX_DEPTH
 
 _REF = "$ref"
 _IN_FULL = "write the values out"

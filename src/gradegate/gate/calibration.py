@@ -24,10 +24,11 @@ from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.structs import FrozenStruct
 
-FEW = 30  # labels "pass" or "fail": with fewer, reports mark the figures as unreliable
-VOTES = 60  # with fewer, no `noise` is suggested
-ASKS = 3  # of one output: with fewer, a flip cannot be told from a tie
-NOISE = (0.01, 0.25)  # the lowest and highest `noise` that a config may set
+MIN_LABELS = 30  # labels "pass" or "fail": with fewer, reports mark the figures as unreliable
+MIN_FLIP_VOTES = 60  # with fewer, no `noise` is suggested
+MIN_ASKS = 3  # of one output: with fewer, a flip cannot be told from a tie
+NOISE_RANGE = (0.01, 0.25)  # the lowest and highest `noise` that a config may set
+_MIN_REASKED = 3  # outputs: the replies to fewer may be alike by chance
 
 
 class Share(FrozenStruct):
@@ -144,7 +145,7 @@ class Agreement:
     def too_few(self) -> tuple[str, ...]:
         """The labels, "pass" or "fail", of which there are too few to rely on."""
         shares = {"pass": self.tpr, "fail": self.tnr}
-        return tuple(label for label, share in shares.items() if share.count < FEW)
+        return tuple(label for label, share in shares.items() if share.count < MIN_LABELS)
 
     def correct_pass_rate(self, pass_rate: float) -> float | None:
         """The share of good answers, from a pass rate that this grader measured. None if too little is known of the grader."""
@@ -183,9 +184,9 @@ class Calibration:
     @property
     def noise(self) -> float | None:
         """The ``noise`` to write into the config. None if there are too few asks to tell."""
-        if self.asks < ASKS or self.overall.flips.votes < VOTES:
+        if self.asks < MIN_ASKS or self.overall.flips.votes < MIN_FLIP_VOTES:
             return None
-        least, most = NOISE
+        least, most = NOISE_RANGE
         rounded_up = math.ceil(round(self.noise_bound * 100, 6)) / 100
         return min(most, max(least, rounded_up))
 
@@ -205,4 +206,4 @@ class Calibration:
             replies = {(grade.outcome, grade.score, grade.reason) for grade in judged.grades}
             if len(replies) > 1:
                 return False
-        return reasked >= ASKS
+        return reasked >= _MIN_REASKED

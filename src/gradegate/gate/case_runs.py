@@ -135,6 +135,7 @@ def _selects_whole_case(rule: Rule | None, row: Row) -> bool:
 
 
 def _selected_grades(rule: Rule | None, row: Row) -> list[Grade]:
+    """The grades that a rule looks at. If it looks at the whole case: those that count, or all if none counts."""
     if rule and not _selects_whole_case(rule, row):
         return [grade for grade in row.grades if selects_grade(rule, row, grade)]
     counting = [grade for grade in row.grades if grade.counts]

@@ -130,9 +130,11 @@ def _counts_of(result: RuleResult) -> Counts:
 def may_be_baseline(decision: Decision, policies: Sequence[Policy]) -> bool:
     """Whether later runs may be compared with this one: nothing was left out, and its gate ignores each error."""
     run = decision.run
-    is_partial = _reason_cut_short(run) or run.made.only or (run.budget and run.budget.used_up)
-    if is_partial or not run.rows:
+    has_used_up_budget = run.budget is not None and run.budget.used_up != ""
+    if _reason_cut_short(run) or run.made.only or has_used_up_budget or not run.rows:
         return False
+
+    # A contradiction is an error that no further ask would cure, so it counts as a failure here.
     rows = tuple(_with_contradictions_as_failures(row) for row in run.rows)
     errors = _weigh_errors(replace(run, rows=rows), policies, decision.rules)
     return errors.effect is None
@@ -546,26 +548,26 @@ def blocking_rows(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset
 
 def _positions_of_failures(rule: Rule, rows: Mapping[int, Row]) -> Iterator[int]:
     """The positions of rows that fail in a rule for good. ``rows`` are those of its suite, by position."""
-    remaining = iter(rows)
+    positions = list(rows)
+    end = 0
     for case in runs_by_case(rows.values()):
+        start = end
+        end += len(case)
         runs = []
-        for row in case:
-            position = next(remaining)
+        for position, row in zip(positions[start:end], case, strict=True):
             runs.append(OpenRow(AnswerId(position, 0), row, unconfirmed_positions(row)))
 
-        if case[0].needs:
-            # If a case with runs fails, its failing runs are the reason.
-            if _fails_for_good(rule, runs):
-                for run in runs:
-                    if outcome_in_rule(rule, run.row) is FAIL:
-                        yield run.id.case
-            continue
-        if rule.has_base_limit:
+        has_runs = case[0].needs is not None
+        if rule.has_base_limit and not has_runs:
             is_reason = _has_new_failure(rule, runs[0])
         else:
             is_reason = _fails_for_good(rule, runs)
-        if is_reason:
-            yield runs[0].id.case
+        if not is_reason:
+            continue
+        for run in runs:
+            # If a case with runs fails, its failing runs are the reason.
+            if not has_runs or outcome_in_rule(rule, run.row) is FAIL:
+                yield run.id.case
 
 
 def _fails_for_good(rule: Rule, case: OpenCase) -> bool:

@@ -1,4 +1,4 @@
-"""Finds out whether a grader still agrees with the labels of outputs as it did before, and what that means for rules. Pure."""
+"""Notices a grader that agrees less with labelled outputs than before, and says what that means for rules. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
@@ -12,8 +12,8 @@ from gradegate.results.rows import Row, leaf_grades, selects_grade
 from gradegate.results.run_result import RuleResult
 from gradegate.structs import replace
 
-LEAST = 5  # verdicts of a grader, below which nothing is tested
-_MOVED = Fraction(1, 100)
+LEAST = 5  # verdicts of a grader: with fewer, nothing is tested
+_MOVED = Fraction(1, 100)  # at most so likely must the agreements be if the grader is as before
 _UNDONE = "the run ended before the labelled outputs were graded, so a grader that moved would not be noticed"
 
 
@@ -99,9 +99,9 @@ def _describe_drift(check: GraderCheck, agreement: float) -> str:
 
 
 def outcome_under_drift(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
-    """The outcome of a rule over the grades of one grader.
+    """The outcome of a rule over the grades of one grader, which may have ``moved``.
 
-    A rule that is met stays met if its grader moved, unless the grader lets failures pass.
+    If it did, a missed rule is not decided. A rule that is met stays met, unless the grader passed failures (``lenient``).
     """
     if moved and (outcome is FAIL or lenient > 0):
         return ERROR

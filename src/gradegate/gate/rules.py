@@ -57,6 +57,7 @@ def has_quarantine(row: Row) -> bool:
 
 
 def _apply_every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
+    """Apply the rule of a config without rules: each case must pass."""
     rows = [row for row in cases if counts_case(rule, row)]
     counts = count_outcomes([row.outcome for row in rows])
     graded = counts.passed + counts.failed
@@ -143,6 +144,7 @@ def _reason_undecidable(
 def _result(
     rule: Rule, outcome: Outcome, reason: str, counts: Counts, score: float | None = None
 ) -> RuleResult:
+    """The result of a rule with the counts of its cases."""
     return RuleResult(
         rule,
         outcome,
@@ -163,6 +165,7 @@ class _Measures(FrozenStruct):
 
 
 def _measure(rule: Rule, counts: Counts, mean_score: Fraction | None) -> _Measures:
+    """Compare the pass rate and the mean score with their thresholds."""
     missed = []
     measured = []
     if rule.min_pass_rate is not None:
@@ -227,6 +230,7 @@ def _reason_nothing_graded(rows: Iterable[Row], subject: str) -> str:
 
 
 def _reason_too_few(rule: Rule, counts: Counts) -> str:
+    """Say ``only 3 of at least 20 cases graded``. Empty if enough cases are."""
     graded = counts.passed + counts.failed
     if rule.min_cases is None or graded >= rule.min_cases:
         return ""

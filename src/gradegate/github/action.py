@@ -126,16 +126,17 @@ def _run_gate(step: Step) -> int:
 
 
 def _hooks(step: Step, context: Context) -> RunHooks:
+    """What the Action does in a run beside the command line."""
     links = step.links
     # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
     page = f"{links.run.partition('/attempts/')[0]}#artifacts" if links.run else ""
     return RunHooks(
-        partial(progress, in_ci=context.settings.in_ci),
-        ("console", *PUBLISHED),
-        replace(links, has_file=step.has_file, page=page),
-        partial(_reason_to_skip, step, context),
-        partial(_find_approval, step),
-        TWO_STAGES,
+        progress=partial(progress, in_ci=context.settings.in_ci),
+        reports=("console", *PUBLISHED),
+        links=replace(links, has_file=step.has_file, page=page),
+        reason_not_to_ask=partial(_reason_to_skip, step, context),
+        find_approval=partial(_find_approval, step),
+        advice=TWO_STAGES,
     )
 
 

@@ -8,7 +8,7 @@ head, and the latest time at which the head can have been pushed. A push without
 from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 
 from pydantic import BaseModel, ValidationError
 
@@ -40,6 +40,8 @@ class _Label(BaseModel):
 
 
 class _Item(BaseModel):
+    """A label that was set or removed, or one of ``_MOVES``."""
+
     event: str = ""
     created_at: datetime | None = None
     actor: User | None = None
@@ -73,36 +75,38 @@ def find_approval(
 
 
 def _judge_timeline(items: Iterable[_Item], event: Event, label: str) -> Approval:
-    # Who set the label that is on the pull request now, and who last forced the head elsewhere.
-    by: User | None = None
+    """Decide whether the label approves the head. ``items`` have a date, and may be in any order."""
+    # Who set the label that is on the pull request now, and who last moved the head elsewhere.
+    set_by: User | None = None
     set_at: datetime | None = None
     moved_by: User | None = None
     moved_at: datetime | None = None
-    dated = [(item.created_at, item) for item in items if item.created_at]
-    for time, item in sorted(dated, key=itemgetter(0)):
+    for item in sorted(items, key=attrgetter("created_at")):
         if item.event in _MOVES:
             moved_by = item.actor
-            moved_at = time
+            moved_at = item.created_at
         elif item.label and item.label.name.lower() == label.lower():
-            by = item.actor if item.event == "labeled" else None
-            set_at = time
+            set_by = item.actor if item.event == "labeled" else None
+            set_at = item.created_at
 
     name = f"the label `{label}`"
-    if not by or not set_at or not event.updated:
+    if not set_by or not set_at or not event.updated:
         return Approval(why=f"nobody set {name}")
-    if by.type != "User":
-        return Approval(why=f"{name} was set by {by.login}, which is not a person")
-    if _is_same_account(by, event.author):
-        return Approval(why=f"{name} was set by {by.login}, who opened the pull request")
+    if set_by.type != "User":
+        return Approval(why=f"{name} was set by {set_by.login}, which is not a person")
+    if _is_same_account(set_by, event.author):
+        return Approval(why=f"{name} was set by {set_by.login}, who opened the pull request")
+
     # An event about the label itself names the head that the label was set on.
     is_on_head = event.action == "labeled" and event.label.lower() == label.lower()
     was_moved = moved_at is not None and set_at <= moved_at
     if was_moved or (set_at <= event.updated and not is_on_head):
         return Approval(why=f"{name} was set before the head was pushed; set it again")
+
     pushers = (event.sender if event.action in _PUSHES else None, moved_by)
-    if any(_is_same_account(by, pusher) for pusher in pushers if pusher):
-        return Approval(why=f"{name} was set by {by.login}, who pushed the head")
-    return Approval(f"{name} of {by.login}")
+    if any(_is_same_account(set_by, pusher) for pusher in pushers if pusher):
+        return Approval(why=f"{name} was set by {set_by.login}, who pushed the head")
+    return Approval(f"{name} of {set_by.login}")
 
 
 def _is_same_account(user: User, person: Person | User) -> bool:
@@ -112,7 +116,7 @@ def _is_same_account(user: User, person: Person | User) -> bool:
 
 
 def _read_timeline(github: GitHub, event: Event) -> Iterator[_Item]:
-    """Yield the labels and moves of the pull request. Raises GitHubError, also for one that cannot be read."""
+    """Yield the labels and moves of the pull request, each with its date. Raises GitHubError, also for one that cannot be read."""
     subject = f"the timeline of pull request {event.number}"
     address = f"{github.api}/repos/{event.repository}/issues/{event.number}/timeline"
     explain = partial(explain_unreadable, subject=subject, permissions=READ_RIGHTS)

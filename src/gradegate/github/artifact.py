@@ -168,22 +168,25 @@ class ArtifactSource(FrozenStruct):
         )
 
     def fetch_newest(self) -> tuple[bytes, str]:
-        """The newest artifact that is believed, packed, and the run that left it.
+        """Fetch the newest artifact that is believed. Returns it packed, with words for the run that left it.
 
         If no run left one under the name of this gate, it is the newest one that only this job can have left: the step may have named
         other configs, and earlier releases had another name.
         """
         objections = []
-        fallback: tuple[_Artifact, str] | None = None
+        fallback: tuple[_Artifact, str] | None = None  # with the words for its run
         for run in self._list_runs():
             artifact = self._find_artifact(run)
-            if artifact is None or (fallback and artifact.name != self.names.gate):
+            if artifact is None:
+                continue
+            is_of_gate = artifact.name == self.names.gate
+            if fallback and not is_of_gate:  # an older one of the job
                 continue
             origin = f"run {run.id} of {self.branch} (commit {run.head_sha[:7]})"
             objection = self._find_objection(run)
             if objection:
                 objections.append(f"what run {run.id} left is not believed: {objection}")
-            elif artifact.name == self.names.gate:
+            elif is_of_gate:
                 return self._download(artifact, origin), origin
             else:
                 fallback = artifact, origin
@@ -206,20 +209,22 @@ class ArtifactSource(FrozenStruct):
 
     def _find_artifact(self, run: _Run) -> _Artifact | None:
         """The artifact of this gate, the last one of several attempts, or the only one that the job left."""
-        artifacts = list[_Artifact]()
+        artifacts = sorted(self._list_artifacts(run), key=lambda artifact: artifact.id)
+        by_name = {artifact.name: artifact for artifact in artifacts}
+        of_gate = by_name.get(self.names.gate)
+        of_job = [name for name in by_name if name.startswith(self.names.job_prefix)]
+        if of_gate or not of_job:
+            return of_gate or by_name.get(self.names.former)
+        return by_name[of_job[0]] if len(of_job) == 1 else None
+
+    def _list_artifacts(self, run: _Run) -> Iterator[_Artifact]:
         for page in itertools.count(1):
             query = f"per_page={PER_PAGE}&page={page}"
             url = f"{self.address}/actions/runs/{run.id}/artifacts?{query}"
             items = self._read(url)["artifacts"]
-            artifacts += map(_Artifact.model_validate, items)
+            yield from map(_Artifact.model_validate, items)
             if len(items) < PER_PAGE:
-                break
-        artifacts.sort(key=lambda artifact: artifact.id)
-        by_name = {artifact.name: artifact for artifact in artifacts}
-        of_job = [name for name in by_name if name.startswith(self.names.job_prefix)]
-        if self.names.gate in by_name or not of_job:
-            return by_name.get(self.names.gate) or by_name.get(self.names.former)
-        return by_name[of_job[0]] if len(of_job) == 1 else None
+                return
 
     def _find_objection(self, run: _Run) -> str:
         """Why a run is not believed. Empty if it is."""
@@ -239,6 +244,7 @@ class ArtifactSource(FrozenStruct):
         return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
 
     def _download(self, artifact: _Artifact, origin: str) -> bytes:
+        """Download an artifact and check its digest. ``origin`` names its run in errors."""
         if artifact.expired:
             raise _NoUsableArtifactError(f"what {origin} left has expired")
         if artifact.size_in_bytes > MOST_PACKED:

@@ -20,9 +20,10 @@ from gradegate.core.numbers import format_count, list_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.documents import encodable
-from gradegate.files.git import Vouched, folders_of, head_of, path_steps, repository_of
+from gradegate.files.git import folders_of, head_of, repository_of
 from gradegate.files.paths import runs_code
-from gradegate.files.workspace import searched
+from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.vouched import Vouched, path_steps
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
@@ -76,6 +77,7 @@ def list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles:
 
 
 def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles:
+    """List the files in one attempt. Raises RetryableError and GitHubError."""
     address = f"{github.api}/repos/{event.repository}/pulls/{event.number}"
     subject = "the changed files"
     files: list[_File] = []
@@ -88,6 +90,7 @@ def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles
             raise GitHubError("GitHub's list of changed files cannot be read") from e
         if not content:  # a page that is not full may still not be the last
             break
+
     try:
         # Read after the list, so that a push in between shows.
         content = github.read_json(address, subject, READ_RIGHTS)
@@ -101,6 +104,7 @@ def _list_changed_files(github: GitHub, event: Event, base: str) -> ChangedFiles
             f"GitHub lists {len(files):,} of the {pull_request.changed_files:,} changed files, "
             f"and never more than {MOST_FILES:,}"
         )
+
     paths = {file.filename for file in files}
     renamed = {file.previous_filename for file in files if file.previous_filename}
     removed = {file.filename for file in files if file.status == "removed"}
@@ -273,7 +277,9 @@ class ChangeFilter:
         cwd = self.context.cwd.resolve()
         places = [cwd / name for name in DEFAULT_CONFIGS]
         places += prepared.inputs.searched
-        places += (searched(self.context.cwd / config) for config in self.context.settings.configs)
+        places += (
+            folder_of_pattern(self.context.cwd / config) for config in self.context.settings.configs
+        )
         return [self._below(place) for place in places]
 
     def _below(self, place: Path) -> str:

@@ -83,6 +83,7 @@ class GitHub:
     def _send(
         self, method: str, url: str, headers: NamedTexts, body: JsonObject | None, max_bytes: int
     ) -> Response:
+        """Send a request with these headers, and turn what may pass later into a RetryableError."""
         headers = {**headers, "User-Agent": f"gradegate/{__version__}"}
         try:
             answer = self.client.send(method, url, headers=headers, body=body, max_bytes=max_bytes)

@@ -166,6 +166,7 @@ class CommentThread(FrozenStruct):
             return Refused(str(e))
 
     def _update(self, body: Escaped) -> Posted | Left | None:
+        """Write the comment in one attempt. Raises RetryableError and GitHubError."""
         text = f"{self.stamp.line}\n{body}"
         text = text.encode("utf-8", "replace").decode()  # GitHub takes no lone surrogate
         author = token_owner(self.github, self.event)
@@ -209,16 +210,18 @@ class CommentThread(FrozenStruct):
                 why = f"a newer run ({stamp.run}, of commit {stamp.commit[:7]}) has written it"
                 return Left(current.html_url, why)
             if posted and not stamp.is_older_than(self.stamp):
-                return posted
+                return posted  # what we wrote is still there
 
             is_same = self.only_changed and stamp.findings == self.stamp.findings != ""
             if is_same:  # only the stamp is renewed, so that an older run knows that it is late
-                text = f"{self.stamp.line}\n{(current.body or '').partition(chr(10))[2]}"
+                _, _, old_report = (current.body or "").partition("\n")
+                text = f"{self.stamp.line}\n{old_report}"
             answer = self.github.send("PATCH", self._url(current), {"body": text})
             posted = Posted(self._parse(answer).html_url)
             if is_same:
                 why = f"outcome and failing cases are those of run {stamp.run}"
                 return Left(current.html_url, why)
+
             if not is_contested:
                 return posted
             if self.github.patience:  # without patience, the job has seconds left

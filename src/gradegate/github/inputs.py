@@ -120,16 +120,18 @@ class _Inputs:
             return None
         if kind.choices or kind is SWITCH:
             text = text.lower()
+
+        # An input that takes several values has one on each line.
         values = []
         is_wrong = False
         lines = text.splitlines() if kind.gather else [text]
-        for line in map(str.strip, lines):
-            value = kind.read(line) if line else None
-            if value is not None:
-                values.append(value)
-            elif line:
+        for line in filter(None, map(str.strip, lines)):
+            value = kind.read(line)
+            if value is None:
                 is_wrong = True
                 self.mistakes.append(_wrong_input(option.name, line, f"give {kind.needs}"))
+            else:
+                values.append(value)
         if is_wrong or not values:
             return None
         try:

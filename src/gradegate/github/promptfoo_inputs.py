@@ -32,6 +32,7 @@ def promptfoo_answers() -> dict[str, str]:
 
 
 def _describe_answer(entry: NamedTexts) -> str:
+    """What to do in place of an input, from its entry in ``promptfoo_action.yaml``."""
     name = entry.get("as", "")
     remark = entry.get("say", "")
     if entry["do"] == "leave":
@@ -51,14 +52,6 @@ class GateEntry(NamedTuple):
     value: float | str
 
 
-class Remark(NamedTuple):
-    """What is different now about an input, and what to do."""
-
-    input: str
-    what: str
-    cure: str
-
-
 class InputChanges(Struct):
     """What to change in the inputs of a step, in its ``env`` and in its config."""
 
@@ -67,7 +60,7 @@ class InputChanges(Struct):
     rename: dict[str, str] = {}  # new names by the old ones
     env: dict[str, str] = {}
     gate: GateEntry | None = None
-    remarks: list[Remark] = []
+    remarks: list[tuple[str, str, str]] = []  # the input, what is different now, and what to do
 
 
 def migrate_inputs(inputs: JsonObject) -> InputChanges:
@@ -75,15 +68,14 @@ def migrate_inputs(inputs: JsonObject) -> InputChanges:
 
     An input that no machine can change stays, and is a mistake of the step.
     """
-    texts = {}
+    texts = {}  # by the names in lower case, as the runner compares them
     for key, value in inputs.items():
         text = str(value)
         texts[key.lower()] = text.lower() if isinstance(value, bool) else text.strip()
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
-    least = parse_part(runs, MOST_RUNS)
+    least = parse_part(runs, MOST_RUNS)  # M of N runs; None if the step requires no such part
 
     changes = InputChanges()
-    remarks = changes.remarks
     for key in inputs:
         text = texts[key.lower()]
         entry = _ANSWERS.get(key.lower(), {})
@@ -101,7 +93,7 @@ def migrate_inputs(inputs: JsonObject) -> InputChanges:
                     changes.put[name] = value
             case "concurrency":
                 what = f"`{key}: {text}` is left out"
-                remarks.append(Remark(key, what, concurrency_cure(text)))
+                changes.remarks.append((key, what, concurrency_cure(text)))
             case "runs" if least:
                 changes.gate = GateEntry("runs", runs)
                 changes.drop |= {name for name in inputs if name.lower() == "repeat"}
@@ -114,7 +106,7 @@ def migrate_inputs(inputs: JsonObject) -> InputChanges:
                     changes.put["cache"] = path[1]
                 else:
                     what = f"replies were kept in {text}, and are no longer kept"
-                    remarks.append(Remark(key, what, _describe_answer(entry)))
+                    changes.remarks.append((key, what, _describe_answer(entry)))
             case "leave":
                 pass
             case _:
@@ -127,18 +119,21 @@ def migrate_inputs(inputs: JsonObject) -> InputChanges:
 def _migrate_threshold(
     key: str, text: str, least: tuple[int, int] | None, changes: InputChanges
 ) -> None:
-    """``text`` is the percentage of single runs that must pass, ``least`` the runs of a case that must pass."""
+    """Migrate the percentage of single runs that must pass, which is ``text``.
+
+    ``least``: M of the N runs of a case must pass, too. None if the step does not require that.
+    """
     if least is None:
         share = float(f"{text}e-2")
         changes.gate = GateEntry("min-pass-rate", share)
         if 0 < share < 0.01:
             what = f"`{key}: {text}` means {text} % in both tools"
             cure = f"write `min-pass-rate: {text}` if you meant a share"
-            changes.remarks.append(Remark(key, what, cure))
+            changes.remarks.append((key, what, cure))
     elif float(text) * least[1] > 100 * least[0]:  # promptfoo's action requires both
         cure = "raise the first number of `runs` if that matters"
         what = _BOTH.format(text, "{} of {}".format(*least))
-        changes.remarks.append(Remark(key, what, cure))
+        changes.remarks.append((key, what, cure))
 
 
 def concurrency_cure(text: str) -> str:
@@ -147,10 +142,10 @@ def concurrency_cure(text: str) -> str:
 
 
 def _migrate_paths(key: str, text: str, texts: NamedTexts, changes: InputChanges) -> None:
-    """Where promptfoo's action looks for changes, and what it runs then."""
+    """Migrate the files whose change starts a run. ``texts`` are all inputs of the step."""
     if texts.get("use-config-prompts") != "true":
         cure = "list the prompts to test in the config"
-        changes.remarks.append(Remark(key, _PROMPTS, cure))
+        changes.remarks.append((key, _PROMPTS, cure))
     if texts.get("force-run") == "true":
         return
     changes.put["when"] = "changed"
@@ -160,4 +155,4 @@ def _migrate_paths(key: str, text: str, texts: NamedTexts, changes: InputChanges
     else:
         what = f"`{text}` is not a pattern for `paths`"
         cure = f"give {_PATHS.kind.needs}, if other files count, too"
-        changes.remarks.append(Remark(key, what, cure))
+        changes.remarks.append((key, what, cure))

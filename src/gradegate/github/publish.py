@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from gradegate.core.settings import ActionSettings
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, Mistake
 from gradegate.github import step_files
 from gradegate.github.client import GitHub
 from gradegate.github.comment import CommentThread, Left, Refused, Stamp
@@ -122,16 +122,13 @@ def _rounded_down_rate(cases: Counts) -> str:
 
 
 def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
-    """Publish that the gate could not start. An older comment must not go on claiming a pass."""
+    """Publish that the gate could not start. An older comment must not go on claiming a pass.
+
+    Returns the outputs that were set.
+    """
     mistakes = redact_mistakes(error, step.hide).mistakes
     for mistake in mistakes:
-        origin = mistake.origin
-        if origin and step.has_file(origin.file):
-            text = str(replace(mistake, origin=None))
-            line = origin.line or None
-            step.tell(workflow_command("error", text, file=origin.file, line=line))
-        else:
-            step.tell(workflow_command("error", str(mistake)))
+        step.tell(_annotate_mistake(step, mistake))
     reason = "No model was asked."
     if step.event.outsider:
         notice = NO_SECRETS.format(step.event.outsider)
@@ -146,10 +143,20 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
         lines.append(f"and {more} more; see the log")
     page = render_mistakes(reason, "\n".join(lines), step.links)
     _append_summary(step, page)
+
     content = "\n".join(map(str, mistakes)).encode("utf-8", "replace")
     findings = hashlib.sha256(content).hexdigest()[:16]
     url = _publish_comment(step, page, True, findings)
     return set_outputs(step, {"decision": step_files.MISTAKE, "comment-url": url})
+
+
+def _annotate_mistake(step: Step, mistake: Mistake) -> Escaped:
+    """The annotation of a mistake, at its line if the workspace has the file."""
+    origin = mistake.origin
+    if not origin or not step.has_file(origin.file):
+        return workflow_command("error", str(mistake))
+    text = str(replace(mistake, origin=None))
+    return workflow_command("error", text, file=origin.file, line=origin.line or None)
 
 
 def _append_summary(step: Step, text: Escaped | None) -> None:

@@ -69,6 +69,7 @@ def append_summary(environ: NamedTexts, text: Escaped) -> str:
 
 
 def _append(environ: NamedTexts, variable: str, content: bytes, limit: int | None = None) -> str:
+    """Append to the file that a variable names, all or nothing. Returns why it failed, or an empty string."""
     path = environ.get(variable, "")
     if not path:
         return f"{variable} is not set"

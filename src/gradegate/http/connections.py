@@ -9,6 +9,7 @@ that rests on undocumented parts.
 import socket
 import time
 from collections.abc import Callable
+from http.client import IncompleteRead
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -88,20 +89,28 @@ class Connections:
                 f"{request.host or 'the provider'} cannot be called: {e}", Trouble.SETUP
             ) from e
         except _LIBRARY_ERRORS as e:
-            # The innermost error has the plainest words: `Connection refused` and not three class names
+            is_connected = True
+            is_cut = False
             error: BaseException = e
-            is_connected = not isinstance(e, _NO_CONNECTION)
-            while (cause := error.__cause__ or error.__context__) is not None:
+            cause: BaseException | None = e
+            while cause:
                 error = cause
-                is_connected = is_connected and not isinstance(error, _NO_CONNECTION)
+                if isinstance(error, _NO_CONNECTION):
+                    is_connected = False
+                if isinstance(error, IncompleteRead):
+                    is_cut = True
+                cause = error.__cause__ or error.__context__
+
+            # The innermost error has the plainest words: `Connection refused` and not three class names
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            if is_connected:
-                raise ProviderError(
-                    f"{request.host} gave no complete response: {reason}", Trouble.INCOMPLETE
-                ) from e
-            raise ProviderError(
-                f"{request.host} cannot be reached: {reason}", Trouble.UNREACHABLE
-            ) from e
+            if is_cut:
+                reason = "its body ends too early"
+            problem = "gave no complete response"
+            trouble = Trouble.INCOMPLETE
+            if not is_connected:
+                problem = "cannot be reached"
+                trouble = Trouble.UNREACHABLE
+            raise ProviderError(f"{request.host} {problem}: {reason}", trouble) from e
 
     def _send(self, request: HttpRequest, seconds: float) -> Response:
         started = time.monotonic()
@@ -124,14 +133,14 @@ class Connections:
             preload_content=False,
             decode_content=False,
         )
+        # Read the packed body, up to a byte too many. A body that ends too early raises only at the read after its end.
+        max_bytes = request.max_bytes + 1
+        packed = bytearray()
         try:
-            # Read the packed body, up to a byte too many. A body that ends too early raises only at the read after its end.
-            parts = []
-            bytes_left = request.max_bytes + 1
-            while bytes_left and (part := response.read(bytes_left, decode_content=False)):
-                parts.append(part)
-                bytes_left -= len(part)
-                if response.length_remaining == 0:
+            while len(packed) < max_bytes:
+                part = response.read(max_bytes - len(packed), decode_content=False)
+                packed += part
+                if not part or response.length_remaining == 0:
                     break
         finally:
             if response.length_remaining == 0:
@@ -142,7 +151,7 @@ class Connections:
         response_headers = {name.lower(): response.headers[name] for name in response.headers}
         encoding = response_headers.get("content-encoding", "")
         try:
-            body = unpack_body(b"".join(parts), encoding, request.max_bytes + 1)
+            body = unpack_body(bytes(packed), encoding, max_bytes)
         except ValueError as e:
             raise ProviderError(f"{request.host} sent a reply that cannot be unpacked: {e}") from e
         if len(body) > request.max_bytes:

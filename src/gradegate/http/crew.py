@@ -114,19 +114,20 @@ def gather_results(tasks: Sequence[Callable[[], T]]) -> list[T]:
     results = dict[int, T]()
     errors = dict[int, Exception]()
 
-    def run_task(numbered: tuple[int, Callable[[], T]]) -> None:
-        number, task = numbered
+    def run_task(number: int) -> None:
         try:
-            results[number] = task()
+            results[number] = tasks[number]()
         except Exception as e:
             errors[number] = e
 
-    crew = Crew(run_task, enumerate(tasks))
+    crew = Crew(run_task, range(len(tasks)))
+    further_threads = min(len(tasks), MAX_THREADS) - 1  # because this thread works, too
     with suppress(RuntimeError):  # no room for more threads: this one does everything
-        for _ in range(min(len(tasks), MAX_THREADS) - 1):
+        for _ in range(further_threads):
             crew.start()
     crew.take_items()
     crew.join()
+
     if errors:
         raise errors[min(errors)]
     return [results[number] for number in range(len(tasks))]

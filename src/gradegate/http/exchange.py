@@ -67,15 +67,21 @@ def unpack_body(body: bytes, encodings: str, max_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, is_deflate: bool, max_bytes: int) -> bytes:
-    """Inflate a body. ``deflate`` has a zlib header, as RFC 9110 says, or none, as some servers send it."""
+    """Inflate a body, which is one or more members in a row. Raises ValueError.
+
+    ``deflate`` has a zlib header, as RFC 9110 says, or none, as some servers send it.
+    """
     content = bytearray()
     packed = memoryview(body)
-    start = 0  # of the bytes that are not unpacked yet
-    while start < len(packed) and len(content) < max_bytes:  # a gzip body may have several members
-        has_header = not is_deflate or packed[start] & 15 == 8
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if has_header else -zlib.MAX_WBITS)
+    position = 0  # of the first byte that is not unpacked yet
+    while position < len(packed) and len(content) < max_bytes:
+        window_bits = zlib.MAX_WBITS | 32  # reads a header, of gzip or of zlib
+        if is_deflate and packed[position] & 15 != 8:  # where a zlib header has its method
+            window_bits = -zlib.MAX_WBITS
+        unpacker = zlib.decompressobj(window_bits)
+
         while not unpacker.eof and len(content) < max_bytes:
-            piece = packed[start : start + _PIECE]
+            piece = packed[position : position + _PIECE]
             if not piece:
                 raise ValueError("it ends too early")
             try:
@@ -83,5 +89,5 @@ def _inflate(body: bytes, is_deflate: bool, max_bytes: int) -> bytes:
             except zlib.error as e:
                 raise ValueError("it is broken") from e
             bytes_left = len(unpacker.unconsumed_tail) + len(unpacker.unused_data)
-            start += len(piece) - bytes_left
+            position += len(piece) - bytes_left
     return bytes(content)

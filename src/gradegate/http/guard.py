@@ -63,7 +63,8 @@ class Guard:
         for names, traces in self._traces:
             if traces.are_in(other_text):
                 raise _withheld_error(names[0])
-            if traces.are_in(address) and not self._may_be_url(names, url):
+            may_be_url = any(self.egress.is_address(name, url) for name in names)
+            if traces.are_in(address) and not may_be_url:
                 raise _withheld_error(names[0])
             if traces.are_in(header_values) and not self._may_be_header(names, method, addresses):
                 raise _withheld_error(names[0])
@@ -108,10 +109,6 @@ class Guard:
             host = str(host_at(url)).partition("//")[2] or "the host"
             cure = f": `allowed-hosts: {host}`" if objection == PRIVATE else ""
             raise ProviderError(f"{host} is not called: {objection}{cure}", Trouble.SETUP)
-
-    def _may_be_url(self, names: Sequence[str], url: str) -> bool:
-        """Whether a URL may be made of one of these variables."""
-        return any(self.egress.is_address(name, url) for name in names)
 
     def _may_be_header(self, names: Sequence[str], method: str, addresses: Sequence[str]) -> bool:
         """Whether a header of a config may contain one of these variables. The first address is the URL."""

@@ -65,9 +65,9 @@ class Pace:
         # How many calls at once the host bears, learned from batches of calls
         self._limit = float(min(first, most))
         self._most = most
-        self._latencies: list[float] = []  # of this batch
-        self._was_full = False  # in this batch
-        self._best_latency = math.inf
+        self._batch_latencies: list[float] = []
+        self._was_full = False  # whether as many calls as may be were in flight during this batch
+        self._best_latency = math.inf  # mean of the fastest batch
 
         # The rate, and how it grows
         self._accepted_rate = math.inf  # calls a second that the host took before its last refusal
@@ -246,17 +246,25 @@ class Pace:
         self._accepted_rate = max(accepted, least, LEAST_RATE)
 
     def _learn_limit(self, latency: float) -> None:
-        """Let half as many calls more be in flight, as long as that makes none slower."""
+        """Let half as many calls more be in flight, as long as that makes no call slower.
+
+        Calls are compared by batches of as many as may be in flight: the mean latency of this batch with that of the best one.
+        """
         if self._limit >= self._most:
             return
-        self._latencies.append(latency)
-        if len(self._latencies) < self._limit:
+        self._batch_latencies.append(latency)
+        if len(self._batch_latencies) < self._limit:
             return
-        mean = sum(self._latencies) / len(self._latencies)
-        self._latencies.clear()
-        if self._was_full and mean <= self._best_latency * FLAT:
+
+        mean = sum(self._batch_latencies) / len(self._batch_latencies)
+        is_slower = mean > self._best_latency * FLAT
+        # A batch that left room says nothing about a higher limit
+        if self._was_full and not is_slower:
             self._limit = min(float(self._most), self._limit * 1.5)
+
+        # Begin the next batch
         self._best_latency = min(self._best_latency, mean)
+        self._batch_latencies.clear()
         self._was_full = False
 
 
@@ -337,7 +345,7 @@ class Lane:
         turn.has_waited = True
 
     def record_answer(self, turn: Turn, succeeded: bool, quota: Quota | None) -> None:
-        """Note an answer, and how many more calls the host takes. A host that answers is not believed a limit of minutes."""
+        """Note an answer, and how many more calls the host says it takes. A host that answers is not paused for minutes."""
         with self._changed:
             now = self._clock()
             self._pace.accept(turn.departure, now - turn.departure)

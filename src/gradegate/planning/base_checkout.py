@@ -11,11 +11,11 @@ from gradegate.config.load import SuiteFile, config_paths, read_suite
 from gradegate.core.policy import Note
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.files.git import (
-    commit_lacks,
     renamed_files,
     repository_of,
 )
-from gradegate.files.workspace import searched
+from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.vouched import commit_lacks
 from gradegate.http.client import Client
 from gradegate.planning.counterparts import FindRenames, entry_of_job, pair_with_base
 from gradegate.planning.plan import BaseSide, Plan
@@ -81,7 +81,7 @@ def _config_place(context: Context, written: str | None) -> Path:
     """The file of a config, or the folder in which it is looked for."""
     place = context.cwd / (written or "")
     if glob.has_magic(str(place)):
-        place = searched(place)
+        place = folder_of_pattern(place)
     return Path(os.path.abspath(place))  # noqa: PTH100  # links stay as they are
 
 

@@ -228,7 +228,7 @@ def _option_defaults(kind: Any) -> Sequence[tuple[str, Any]]:
 
 def plan_digest(plan: Plan) -> str:
     """64 hex digits: equal for plans that ask the same models the same, and decide by the same rules."""
-    jobs = [digest(list(_job_parts(job))).hex() for job in plan.jobs]
+    jobs = [digest(_job_parts(job)).hex() for job in plan.jobs]
     policies = []
     for policy in plan.policies:
         errors = policy.errors, policy.errors_up_to
@@ -242,22 +242,29 @@ def plan_digest(plan: Plan) -> str:
     return digest([jobs, policies, plan.digests, plan.recorded, plan.derived, baseline, base]).hex()
 
 
-def _job_parts(job: Job) -> Iterator[Any]:
-    yield answer_key(job).hex()
-    yield request_digest(job).hex()
-    yield job.definition.hex()
-    yield from (job.number, job.repeats, job.of_base, job.needs)
-    yield job.case.quarantine.until if job.case.quarantine else ""
-    yield from (
-        job.case.is_recorded,
+def _job_parts(job: Job) -> list[Any]:
+    """What the answers of a job and their grades depend on."""
+    case = job.case
+    parts: list[Any] = [
+        answer_key(job).hex(),
+        request_digest(job).hex(),
+        job.definition.hex(),
+        job.number,
+        job.repeats,
+        job.of_base,
+        job.needs,
+        case.quarantine.until if case.quarantine else "",
+        case.is_recorded,
         job.stores,
         job.target.spec.transform if job.target.spec else "",
-    )
+    ]
     for bound in job.bounds:
         asserted = bound.assertion
         key = asserted.key.hex()
-        yield [key, asserted.definition.hex(), asserted.blocking, bound.reask.mode]
-        yield [[need, model.id, _option_names(model.spec)] for need, model in bound.models.items()]
+        parts.append([key, asserted.definition.hex(), asserted.blocking, bound.reask.mode])
+        models = bound.models.items()
+        parts.append([[kind, model.id, _option_names(model.spec)] for kind, model in models])
+    return parts
 
 
 def _option_names(spec: ProviderSpec | None) -> list[str]:

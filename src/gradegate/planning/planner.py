@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from gradegate.config.context import Context, with_named_keys
+from gradegate.config.context import Context, with_keys_of_providers
 from gradegate.config.load import SuiteFile
 from gradegate.core.conversation import CONVERSATION, parse_conversation
 from gradegate.core.policy import Limits, strictest_budget
@@ -49,7 +49,7 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
     specs: list[ProviderSpec] = []
     for file in suite_files:
         specs += file.suite.provider_specs()
-    egress = with_named_keys(context.egress, specs)
+    egress = with_keys_of_providers(context.egress, specs)
     # The same client sends the requests of the base and of the head.
     client.guard = Guard(egress.with_named_keys(client.guard.egress))
 

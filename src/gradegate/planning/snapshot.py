@@ -349,26 +349,33 @@ def _comparison_digests(jobs: Sequence[Job]) -> dict[int, bytes]:
     return {number: digest(sorted(digests)) for number, digests in competitors.items()}
 
 
+class _Snippet(NamedTuple):
+    """Code of a config."""
+
+    code: Code
+    is_python: bool = False
+
+    def reads(self, name: str) -> bool:
+        """Whether the code may read a name of its context."""
+        return bool(self.code) and may_read(self.code, name, python=self.is_python)
+
+
 def _settings_read_by_code(job: Job) -> bytes:
     """A digest of what code of the config reads of the target and the prompt, which may change without the code."""
     target_transform = job.target.spec.transform if job.target.spec else ""
-    shaping = [(target_transform, False), (job.case.options.transform, False)]
+    shaping = [_Snippet(target_transform), _Snippet(job.case.options.transform)]
     judging = []
     for bound in job.bounds:
-        judging.append((bound.transform, False))
+        judging.append(_Snippet(bound.transform))
         if hasattr(bound.evaluator, "config"):  # code, which gets the settings as its context
-            judging.append((getattr(bound.evaluator, "value", ""), bound.evaluator.runs_code))
+            code = getattr(bound.evaluator, "value", "")
+            judging.append(_Snippet(code, bound.evaluator.runs_code))
 
     settings = []
-    if _any_reads(judging, "provider"):
+    if any(snippet.reads("provider") for snippet in judging):
         settings += ["target", job.target.name]
-    if _any_reads(judging + shaping, "prompt"):
+    if any(snippet.reads("prompt") for snippet in judging + shaping):
         settings += ["prompt", job.text]
-    if _any_reads(shaping, "prompt"):
+    if any(snippet.reads("prompt") for snippet in shaping):
         settings += ["label", job.prompt.label]
     return digest(settings) if settings else b""
-
-
-def _any_reads(snippets: Iterable[tuple[Code, bool]], name: str) -> bool:
-    """Whether any of these snippets reads a name; each comes with whether it is Python."""
-    return any(code and may_read(code, name, python=is_python) for code, is_python in snippets)

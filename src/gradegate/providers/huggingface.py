@@ -82,9 +82,11 @@ class HuggingFaceClassification(_TaskModel):
         if parameters:
             body["parameters"] = parameters
         answer, usage = self._post_task(body)
-        if isinstance(answer, list) and answer and isinstance(answer[0], list):
-            answer = answer[0]
-        return parse_labels(answer if isinstance(answer, list) else None, self.host), usage
+        # A list of labels with scores, or a list of such lists with one for each text
+        rows = answer if isinstance(answer, list) else None
+        if rows and isinstance(rows[0], list):
+            rows = rows[0]
+        return parse_labels(rows, self.host), usage
 
 
 @PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")
@@ -104,6 +106,7 @@ class HuggingFaceEmbeddings(_TaskModel):
         answer, usage = self._post_task({"inputs": list(texts), **options})
         vectors = []
         for row in expect_rows(answer, self.host, len(texts)):
+            # A vector, or a list of vectors with one for each token
             nested = isinstance(row, list) and row and isinstance(row[0], list)
             if nested and len(row) > 1:  # which of them to take is the user's choice
                 raise ProviderError(

@@ -5,7 +5,7 @@ texts in one request, none of them empty; vectors carry the ``index`` of their t
 (https://platform.openai.com/docs/guides/moderation).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
@@ -131,7 +131,7 @@ class OpenAiModeration(_AtOpenAi, HttpModel):
         for result in map(as_object, results):
             categories = result.get("categories")
             # `illicit` is null for models that do not know it
-            if not isinstance(categories, Mapping) or not all(
+            if not isinstance(categories, dict) or not all(
                 isinstance(flagged, bool | None) for flagged in categories.values()
             ):
                 raise ProviderError(f"{self.host} answered without categories")

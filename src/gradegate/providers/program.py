@@ -7,7 +7,7 @@ https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, opt
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Request
@@ -25,11 +25,11 @@ from gradegate.providers.api.provider import (
     Vectors,
 )
 from gradegate.sandbox import repository_code
+from gradegate.sandbox.code_run import CodePlace
 from gradegate.sandbox.program import command_digest, split_command
 from gradegate.sandbox.repository_code import (
     USE_ANSWERS,
     CodeError,
-    CodePlace,
     check_allowed,
     load_program,
 )
@@ -127,7 +127,7 @@ class _CodeProvider(Provider):
 
     def _value_in(self, result: Any, key: str) -> Any:
         """The value under a key of a result. Raises ProviderError for an error, and for neither."""
-        if isinstance(result, Mapping):
+        if isinstance(result, dict):
             if result.get("error"):
                 raise ProviderError(f"{self.name}: {excerpt(str(result['error']), _MAX_ERROR)}")
             if key in result:
@@ -141,20 +141,23 @@ def _code_variables(setup: ProviderSetup) -> tuple[tuple[str, str], ...]:
     Raises ConfigError if the code would see any other variable of the environment.
     """
     spec = setup.spec
-    env = setup.env
     allowed = repository_code.current_policy().exec_env
     variables = {}
-    shown = {use.variable for use in spec.reads}
-    for name, text in env.literals.items():
-        sources = env.drawn.get(name, frozenset())
-        if name in spec.env or not sources - allowed:
+    workflow_variables = {use.variable for use in spec.reads}  # that the code would see
+    for name, text in setup.env.literals.items():
+        # A literal may be made of variables of the workflow. If they are not allowed, a literal of the whole config is left out,
+        # and one of this provider is a mistake.
+        sources = setup.env.drawn.get(name, frozenset())
+        if name in spec.env or sources <= allowed:
             variables[name] = text
-            shown |= sources
-    for name in sorted(shown - allowed):
+            workflow_variables |= sources
+
+    not_allowed = sorted(workflow_variables - allowed)
+    if not_allowed:
         raise ConfigError.at(
-            f"`{spec.name}` would show {name} to code of the repository",
+            f"`{spec.name}` would show {not_allowed[0]} to code of the repository",
             spec.origin,
-            f"name it: <--exec-env {name}>",
+            f"name it: <--exec-env {not_allowed[0]}>",
         )
     return tuple(sorted(variables.items()))
 
@@ -205,13 +208,12 @@ class File(_CodeProvider):
     def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
         labels, usage = self._run_for_text("call_classification_api", text, "classification")
-        if not isinstance(labels, Mapping) or not all(
-            is_number(score) for score in labels.values()
-        ):
+        if not isinstance(labels, dict) or not all(is_number(score) for score in labels.values()):
             raise ProviderError(f"{self.name} returned a `classification` without scores")
         return {str(label): float(score) for label, score in labels.items()}, usage
 
     def _run_for_text(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
+        """The value under a key of what a function returns for a text, and its usage. Raises ProviderError."""
         arguments = [text, self._options]
         result, seconds = self._run_timed(lambda: self._call_function(function, arguments))
         return self._value_in(result, key), _usage_of(result, seconds)
@@ -264,18 +266,15 @@ class Command(_CodeProvider):
         )
 
     def _run_code(self, arguments: list[Any]) -> Any:
-        words = [
-            *self._words,
-            *(part if isinstance(part, str) else to_json(part) for part in arguments),
-        ]
-        output = repository_code.ask_worker(
-            self._place, {"kind": "command", "argv": words}, self._seconds, self._workers
-        )
+        """Run the program with prompt, options and context as its last words. Raises CodeError."""
+        words = [part if isinstance(part, str) else to_json(part) for part in arguments]
+        request = {"kind": "command", "argv": [*self._words, *words]}
+        output = repository_code.ask_worker(self._place, request, self._seconds, self._workers)
         return {"output": output}
 
 
 def _usage_of(result: Any, seconds: float) -> Usage:
-    """The usage of which the code tells; the price of anything else is not known."""
+    """The usage that the code names in ``tokenUsage`` and ``cost``. Without a cost, the price is not known."""
     result = as_object(result)
     tokens = as_object(result.get("tokenUsage"))
     answer_tokens = _count(tokens.get("completion"))
@@ -289,4 +288,5 @@ def _usage_of(result: Any, seconds: float) -> Usage:
 
 
 def _count(value: Any) -> int:
+    """A number of tokens; 0 for anything that is not one."""
     return int(value) if is_number(value) and 0 <= value < 1e12 else 0

@@ -119,14 +119,14 @@ class ReplicateModeration(Replicate):
     def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError for any other answer."""
         reply = self.complete(Request((Message("user", f"Human: {prompt}\n\nAssistant: {text}"),)))
-        verdict, *lines = [line.strip() for line in reply.text.strip().split("\n")]
-        if verdict not in ("safe", "unsafe"):
-            raise ProviderError(f"{self.host} says neither safe nor unsafe")
-        if verdict == "safe":
+        verdict, _, rest = reply.text.strip().partition("\n")
+        if verdict.strip() == "safe":
             return [], reply.usage
+        if verdict.strip() != "unsafe":
+            raise ProviderError(f"{self.host} says neither safe nor unsafe")
 
-        categories = []
-        if lines:
-            names = [name.strip() for name in lines[0].split(",")]
-            categories = [name for name in names if name]
+        # The categories are in the next line, such as "S1,S10".
+        line = rest.partition("\n")[0]
+        names = [name.strip() for name in line.split(",")]
+        categories = [name for name in names if name]
         return categories or ["unsafe"], reply.usage

@@ -8,7 +8,7 @@ The keys are those of promptfoo's provider (https://www.promptfoo.dev/docs/provi
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.core.conversation import Reply, Request
@@ -153,9 +153,9 @@ class Web(Provider):
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         messages = plain_messages(request)
-        prompt = request.prompt or (
-            to_json(messages) if len(messages) > 1 else messages[-1]["content"]
-        )
+        prompt = request.prompt or messages[0]["content"]
+        if not request.prompt and len(messages) > 1:
+            prompt = to_json(messages)
         text, answer = self._send(prompt, messages, request.vars)
         output, metadata = self._response.apply(text, answer)
         # Nobody knows which models the application asked in turn, so the price of its answer is unknown.
@@ -198,7 +198,7 @@ class Web(Provider):
             "env": self._env,
         }
         parts = self._parts
-        whole_body = transformed if isinstance(transformed, Mapping) else None
+        whole_body = transformed if isinstance(transformed, dict) else None
         try:
             url = request_template.fill_url(parts.url, parts.query, variables)
             headers = {name: render(text, variables) for name, text in parts.headers.items()}

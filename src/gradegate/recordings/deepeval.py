@@ -48,6 +48,14 @@ def _parse_golden(row: Map, origin: Origin) -> RecordedAnswer:
     if output is None and not turns:
         error = "the golden has no `actual_output`"
 
+    # Tools may be traced, or noted by the application, and not be listed.
+    tool_calls = _parse_calls(row, origin)
+    metadata = fields.as_mapping(test.get("metadata"))
+    has_unread_calls = row.get("trace") or any(metadata.get(key) for key in _CALLS)
+    calls_unknown = ""
+    if has_unread_calls and not tool_calls:
+        calls_unknown = "the golden lists no tool calls, and has calls in its `trace` or metadata"
+
     documents: Sequence[Any] = ()
     if not turns:  # the turns of a conversation have documents of their own
         documents = fields.as_list(variables.get("retrieval_context"))
@@ -56,9 +64,10 @@ def _parse_golden(row: Map, origin: Origin) -> RecordedAnswer:
         output=output,
         error=error,
         messages=tuple(turns),
-        tool_calls=_parse_calls(row, origin),
+        tool_calls=tool_calls,
+        calls_unknown=calls_unknown,
         retrieval_context=tuple(str(item) for item in documents if str(item).strip()),
-        metadata=fields.as_mapping(test.get("metadata")),
+        metadata=metadata,
         origin=origin,
     )
 

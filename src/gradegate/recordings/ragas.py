@@ -17,8 +17,8 @@ from gradegate.recordings.parsing.recorded_answer import (
     RecordingFile,
     RecordingFormat,
 )
-from gradegate.structs import JsonObject
 
+# Roles by the types of Ragas
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 
 
@@ -36,7 +36,7 @@ def _parse_sample(row: Map, origin: Origin) -> RecordedAnswer:
     question = row.get("user_input")
     turns: tuple[Turn, ...] = ()
     if isinstance(question, list):
-        turns = messages.parse_messages(_with_roles(question, origin), origin)
+        turns = _parse_messages(question, origin)
         user_texts = [turn.content for turn in turns if turn.role == "user"]
         question = user_texts[0] if user_texts else None
     if not isinstance(question, str):
@@ -59,16 +59,16 @@ def _parse_sample(row: Map, origin: Origin) -> RecordedAnswer:
     )
 
 
-def _with_roles(ragas_messages: list[Any], origin: Origin) -> list[JsonObject]:
-    """The messages with a ``role`` for their ``type``. Raises ConfigError for an unknown type."""
-    with_roles: list[JsonObject] = []
+def _parse_messages(ragas_messages: list[Any], origin: Origin) -> tuple[Turn, ...]:
+    """Parse the messages of a conversation. Ragas writes their ``role`` as ``type``. Raises ConfigError."""
+    vendor_messages = []
     for message in ragas_messages:
         role = _ROLES.get(str(fields.as_mapping(message).get("type")))
         if role is None:
             what = "a message is neither of `human`, `ai` nor `tool`"
             raise ConfigError.at(what, origin, "write it as Ragas does")
-        with_roles.append({**message, "role": role})
-    return with_roles
+        vendor_messages.append({**message, "role": role})
+    return messages.parse_messages(vendor_messages, origin)
 
 
 FORMATS.register("ragas")(RecordingFormat("ragas", recognises, read))

@@ -43,6 +43,7 @@ def render(decision: Decision, links: Links) -> Document:
         graded_rows += [(row, grade) for grade in row.grades if not grade.inner]
 
     means = _mean_results(grade for _, grade in graded_rows)
+    mean_of_all = _float(sum(means.values(), Fraction(0)) / len(means)) if means else None
     aggregate_results = {}
     for shortname, mean in means.items():
         result = _float(mean)
@@ -58,7 +59,7 @@ def render(decision: Decision, links: Links) -> Document:
         dataset=None,
         data_collection=config.get("data_collection_id"),
         number_of_metrics=len({_shortname(grade) for _, grade in graded_rows}),
-        result=_float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
+        result=mean_of_all,
         threshold=config.get("threshold"),
         model_slug=config.get("model_slug"),
         alias=config.get("alias"),
@@ -68,11 +69,13 @@ def render(decision: Decision, links: Links) -> Document:
         is_gte_threshold=_reaches_thresholds(decision),
         evaluations=[],
     )
+    # The evaluations are put into the empty list at the end of the object.
+    start = run.model_dump_json().removesuffix("]}")
     evaluations = (
         _evaluation(number, row, grade, times).model_dump_json()
         for number, (row, grade) in enumerate(graded_rows, 1)
     )
-    return data_file(list_parts(run.model_dump_json().removesuffix("]}"), evaluations))
+    return data_file(list_parts(start, evaluations))
 
 
 def _mean_results(grades: Iterable[Grade]) -> dict[str, Fraction]:
@@ -161,6 +164,7 @@ def _percent(share: float | None) -> float | None:
 
 
 def _float(number: Fraction) -> float | None:
+    """The nearest float. None for a number that is too large for one."""
     try:
         return float(number)
     except OverflowError:

@@ -47,6 +47,9 @@ def render(decision: Decision, links: Links) -> Annotations:
     return Annotations(lines)
 
 
+_Key = tuple[object, ...]  # what annotations of one line have in common
+
+
 class _Annotation(FrozenStruct):
     """One annotation. Annotations of a level with the same key become one."""
 
@@ -54,7 +57,7 @@ class _Annotation(FrozenStruct):
     origin: Origin
     title: str
     message: str
-    key: tuple[object, ...]
+    key: _Key
     case: int = 0  # the number of its case, 0 for a note
 
 
@@ -64,8 +67,8 @@ class _Level(Struct):
     The *subject* of an annotation is its case, or its key if it is a note.
     """
 
-    shown: dict[tuple[object, ...], _Annotation] = {}  # by key
-    subjects: dict[tuple[object, ...], set[object]] = {}  # of those shown, by key
+    shown: dict[_Key, _Annotation] = {}
+    subjects: dict[_Key, set[object]] = {}  # of those shown, by key
     hidden: dict[object, str] = {}  # other subjects, with the noun for each
 
     def add(self, annotation: _Annotation) -> None:
@@ -96,6 +99,7 @@ class _Level(Struct):
 
 
 def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
+    """Yield the annotations of gate changes, then those of cases, then those of notes with a place."""
     for change in decision.changes.found:
         yield _Annotation(
             level="notice" if change.kind is ChangeKind.CHANGED else "warning",
@@ -144,6 +148,7 @@ def _annotate_row(row: Row, finding: Finding, level: str) -> Iterator[_Annotatio
 
 
 def _annotate_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _Annotation:
+    """The annotation of a grade that did not pass. ``grades`` are all such grades of its row."""
     assertion = grade.assertion
     origin = grade_origin(row, grade)
     # The lines of the other assertions may have no annotation.
@@ -156,11 +161,15 @@ def _annotate_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str)
         "": score_text(grade),
     }
     message = "\n".join(label + text for label, text in facts.items() if text)
+
+    # The level of the row, or a lower one for a grade that does not decide.
     if grade.inner:
         level = "notice"
     elif (not grade.counts and grade.has_failed) or has_failed_once(row, grade):
         level = "warning"
+
     title = f"{assertion_name(assertion)} {grade_outcome(grade)}: {visible_name(row)}"
+    # Rows share the line of an assertion in `defaultTest`. Without a line, the place of the case tells them apart.
     key = (origin, assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
     return _Annotation(level, origin, title, message, key)
 

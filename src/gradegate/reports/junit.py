@@ -66,7 +66,8 @@ def _render_parts(decision: Decision, links: Links) -> Iterator[Xml]:
     # Readers that know only test cases must not take the run for one that passed: it may get a test case of its own.
     run_cases = []
     if not is_green and all(answer.outcome is PASS for answer in answers):
-        run_cases = [_RunCase(decision.outcome, one_line(decision.reason, 500))]
+        outcome = _RUN_OUTCOMES[decision.outcome]
+        run_cases = [_RunCase(outcome, one_line(decision.reason, 500))]
 
     yield Xml('<?xml version="1.0" encoding="UTF-8"?>\n')
     title = one_line(", ".join(config_titles(decision)), 300) or "gradegate"
@@ -133,14 +134,9 @@ class _Answer(FrozenStruct):
 class _RunCase(FrozenStruct):
     """The test case "the run", for a run that is not green although no answer says why."""
 
-    result: GateOutcome  # one of ``_RUN_OUTCOMES``
+    outcome: Outcome  # one of ``_RUN_OUTCOMES``
     reason: str
     seconds: float = 0.0
-
-    @property
-    def outcome(self) -> Outcome:
-        """The outcome that JUnit shows."""
-        return _RUN_OUTCOMES[self.result]
 
     @property
     def skipped(self) -> str:
@@ -242,6 +238,7 @@ def _totals(cases: Iterable[_Case]) -> dict[str, str]:
 
 
 def _build_case(answer: _Answer, suite: str, name: str) -> TestCase:
+    """The test case of an answer. ``suite`` and ``name`` are those of the format."""
     row = answer.row
     case = TestCase(
         name,

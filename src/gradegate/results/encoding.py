@@ -1,7 +1,7 @@
 """Writes results as JSON and reads them back, with msgspec.
 
-Whatever a model or a config put into a value, it can be written. Anybody may have written what is read, so it must have
-exactly the declared types.
+``encode`` can write every value, whatever a model or a config put into it. ``decode`` reads only the declared types, because
+anybody may have written the text.
 """
 
 import math
@@ -113,6 +113,7 @@ def to_plain_data(value: Any, depth: int = 40) -> Any:
 
 
 def _readable(value: Any) -> Any:
+    """A value without items as JSON data: a number, a text, true, false or null."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):

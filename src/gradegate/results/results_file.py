@@ -19,7 +19,7 @@ from gradegate.core.provider_spec import NOTHING
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
-from gradegate.files.plain_files import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, open_plain_file
 from gradegate.results.baseline import Baseline, fold_base_runs
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.results.history import GradeRecord, HistoryLine, PastRun, Records
@@ -40,7 +40,7 @@ _COMMIT = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})?")  # empty: no commit was kn
 def load_decision(path: Path) -> tuple[Decision, NamedTexts]:
     """Read a results.json: its decision, and the links of its run by name. Raises ConfigError if the file is not one."""
     try:
-        with regular(path, MAX_BASELINE, links=True) as file:
+        with open_plain_file(path, MAX_BASELINE, follows_links=True) as file:
             content = file.read(MAX_BASELINE)
     except UnusableError as e:
         cure = "start `gradegate run` here first, or name the results.json of a run"
@@ -74,7 +74,7 @@ def load_baseline(path: Path) -> Baseline:
 
     gradegate writes a line for each case, and so the file is read line by line. Any other layout is read as a whole.
     """
-    with regular(path, MAX_BASELINE) as file:
+    with open_plain_file(path, MAX_BASELINE) as file:
         start = file.readline(MAX_FILE)
         try:
             if start.rstrip().endswith(_HEAD_END):
@@ -151,7 +151,7 @@ def _without_unused(row: Row) -> Row:
 def load_history(path: Path) -> Records:
     """Read a history: what is recorded of each grade, by its identity. Raises UnusableError if the file is cut or damaged."""
     records = {}
-    with regular(path, MAX_HISTORY) as file:
+    with open_plain_file(path, MAX_HISTORY) as file:
         for number, content in enumerate(file, 1):
             line = _parse_history_line(content, number)
             if line.grade in records:

@@ -25,7 +25,7 @@ from gradegate.structs import Count, FrozenStruct, NamedTexts, field_names
 
 
 class Summary(Counts, kw_only=True):
-    """The run in figures: the counts are of assertions, those in ``cases`` of cases."""
+    """The run in numbers. The counts are those of assertions, and ``cases`` has those of cases."""
 
     cost_usd: Annotated[
         float | None,
@@ -39,15 +39,15 @@ class Summary(Counts, kw_only=True):
 
 
 class CaseRunsTally(FrozenStruct):
-    """Cases of which several runs count together: how many, the runs that were made, and how many there could be at most."""
+    """The cases with several runs that count together."""
 
-    cases: Count
-    made: Count
-    most: Count
+    cases: Count  # how many such cases there are
+    made: Count  # runs of these cases
+    most: Count  # runs that they could have had
 
     @classmethod
     def from_rows(cls, rows: Iterable[Row]) -> CaseRunsTally | None:
-        """Those of these rows; None where no case has several."""
+        """Count the cases in these rows. None if no case has several runs."""
         cases = [case for case in runs_by_case(rows) if case[0].verdict]
         if not cases:
             return None
@@ -55,9 +55,9 @@ class CaseRunsTally(FrozenStruct):
 
 
 class Head(RunDetails):
-    """All of the results but the cases."""
+    """Everything in results.json except the cases."""
 
-    # Grows when a key changes its meaning or goes away; further keys may join without it.
+    # Grows if a key changes its meaning or goes away. New keys do not change it.
     version: Literal[2]
     made: Made
     outcome: GateOutcome
@@ -77,7 +77,7 @@ class Head(RunDetails):
 
     @classmethod
     def from_decision(cls, decision: Decision, links: NamedTexts) -> Head:
-        """What a decision says, but of each case."""
+        """The part of a decision that is about the whole run."""
         run = decision.run
         summary = Summary(
             *astuple(decision.grades),
@@ -106,7 +106,7 @@ class Head(RunDetails):
 
 
 class Results(Head):
-    """One run of gradegate."""
+    """The content of results.json."""
 
     cases: tuple[Row, ...]
 
@@ -136,4 +136,5 @@ class Results(Head):
 
 
 def _details(run: RunDetails) -> dict[str, Any]:
+    """The fields that a run and the head of results.json have in common."""
     return {name: getattr(run, name) for name in field_names(RunDetails)}

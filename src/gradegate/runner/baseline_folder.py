@@ -14,7 +14,7 @@ from gradegate.core.policy import Note
 from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import files_checked_out, repository_of
-from gradegate.files.plain_files import Place, replacing
+from gradegate.files.plain_files import Place, replace_file
 from gradegate.planning.filters import is_partial
 from gradegate.reports.delivery.deliver import find_places
 from gradegate.results.baseline import HISTORY, RESULTS
@@ -179,7 +179,7 @@ def write_baseline(
     try:
         with ExitStack() as stack:  # no file takes its place before all are written
             for name, place in places.items():
-                stack.enter_context(replacing(place)).writelines(contents[name]())
+                stack.enter_context(replace_file(place)).writelines(contents[name]())
     except OSError as e:
         return f"the baseline could not be written: {e.strerror or e}"
     return ""

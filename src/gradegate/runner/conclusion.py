@@ -31,7 +31,7 @@ class RunRecord(FrozenStruct, forbid_unknown_fields=True):
     started: str = ""  # UTC, ISO 8601
     seconds: float = 0.0
     stopped: str = ""  # why it ended early
-    usage_outside_rows: Usage = NO_USAGE  # what graders took for grades that are in no row
+    usage_without_row: Usage = NO_USAGE  # what graders took for grades that are in no row
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # with its cache, and with hosts that limited its calls
@@ -48,7 +48,7 @@ class RunRecord(FrozenStruct, forbid_unknown_fields=True):
             self,
             started=earlier.started or self.started,
             seconds=earlier.seconds + self.seconds,
-            usage_outside_rows=earlier.usage_outside_rows + self.usage_outside_rows,
+            usage_without_row=earlier.usage_without_row + self.usage_without_row,
             budget=budget,
             cache=cache or earlier.cache,
             problems=tuple(dict.fromkeys((*earlier.problems, *self.problems))),
@@ -62,7 +62,7 @@ def conclude_run(
     """The result of a run. ``why`` says why asking ended early; it is empty if asking did not."""
     rows = final_rows(reasks, why)
     target_usage = NO_USAGE
-    grader_usage = record.usage_outside_rows + reasks.usage_outside_rows
+    grader_usage = record.usage_without_row + reasks.usage_without_row
     for row in (*rows, *(answer.row for answer in reasks.base_answers)):
         target_usage += row.usage
         grader_usage = sum((grade.usage for grade in row.grades), grader_usage)

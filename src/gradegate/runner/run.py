@@ -141,7 +141,7 @@ class Run:
             started=self._started.isoformat(timespec="seconds"),
             seconds=self._asker.seconds,
             stopped=self._asker.signal,
-            usage_outside_rows=sum(self._labels.usages, NO_USAGE),
+            usage_without_row=sum(self._labels.usages, NO_USAGE),
             budget=client.budget.report(),
             cache=cache,
             problems=(*problems, *client.notes()),

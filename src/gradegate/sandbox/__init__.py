@@ -2,6 +2,6 @@
 
 A ``Sandbox`` is a process without keys, files or sockets; ``evaluate`` runs a function in it and charges a ``CpuAccount``. An
 ``ExecPolicy`` says whether code of the repository may run. A ``Program`` is a file of such code, with a digest of all that it
-runs. A ``Worker`` runs it under a keeper, which ends everything that the code starts; ``call_function`` asks a worker, and
-raises ``CodeError``. ``Isolation`` closes files to a worker that runs as another user. The harness is what a worker runs.
+runs. A ``Worker`` runs it under a keeper, which ends everything that the code starts; ``call_function`` asks a worker of the
+``CodeRun``, and raises ``CodeError``. ``Isolation`` closes files to a worker that runs as another user. The harness is what a worker runs.
 """

@@ -64,6 +64,7 @@ def serve_requests() -> None:
 
 
 def _answer_request(request: dict[str, Any]) -> bytes:
+    """``{"value"}`` as JSON, or ``{"error", "raised"}``; ``raised``: the arguments may be why a called function failed."""
     _called_functions.clear()
     has_raised = False
     try:
@@ -77,12 +78,9 @@ def _answer_request(request: dict[str, Any]) -> bytes:
             return answer
         message = f"what it returns has more than {MAX_ANSWER >> 20} MiB"
     except BaseException as e:
-        has_raised = (
-            bool(_called_functions)
-            and isinstance(e, (Exception, SystemExit))
-            and type(e) is not NameError
-            and not isinstance(e, _NOT_FROM_ARGUMENTS)
-        )
+        is_ordinary = isinstance(e, (Exception, SystemExit))
+        is_lasting = type(e) is NameError or isinstance(e, _NOT_FROM_ARGUMENTS)
+        has_raised = bool(_called_functions) and is_ordinary and not is_lasting
         message = str(e) if isinstance(e, PlainError) else _traceback_end(e)
         if isinstance(e, ImportError) and _roots:
             message += f"\n{_RULE}"
@@ -182,6 +180,7 @@ def _run_call(request: dict[str, Any]) -> Any:
 
 
 def _import_file(path: str, covered: list[str] | None) -> Any:
+    """The module of a file, which may import the ``covered`` files of the workspace; None: all."""
     global _roots, _covered  # noqa: PLW0603 - the hooks read them
     folders = [os.path.dirname(path), os.getcwd()]  # noqa: PTH109, PTH120 - as text; the last is the config's
     if covered is None:  # what is tested may replace modules of Python, too
@@ -202,6 +201,7 @@ def _import_file(path: str, covered: list[str] | None) -> Any:
 
 
 def _find_function(module: Any, name: str) -> Any:
+    """The function with a name such as ``f`` or ``Class.method``. Raises PlainError."""
     value = module
     for part in name.split("."):
         if not hasattr(value, part):
@@ -217,6 +217,7 @@ def _find_function(module: Any, name: str) -> Any:
 
 
 def _call(function: Any, args: list[Any]) -> Any:
+    """What a function returns, or what its coroutine does."""
     _called_functions.append(function)
     value = function(*args)
     if inspect.isawaitable(value):

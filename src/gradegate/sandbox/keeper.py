@@ -1,7 +1,7 @@
 """The keeper: a process between gradegate and code of the repository that starts the code, and ends everything it started.
 
-It is run as a process of its own, imports little of the package and of Python, and takes its task as a line of JSON on standard
-input, because other processes can read arguments. It has one thread, so that it may fork. It is the reaper of every descendant
+It is run as a process of its own, and imports little of the package and of Python. Its task is a line of JSON on standard input,
+because other processes can read arguments (``Worker`` writes it). It has one thread, so that it may fork. It is the reaper of every descendant
 (``PR_SET_CHILD_SUBREAPER``), so a daemon cannot leave the tree. It ends with gradegate, however gradegate ends, because the pipe
 to it then closes. On standard output it reports once how the code's process ended: ``{"refused"}`` before it began, or
 ``{"code", "tail"}`` with the last that was printed.
@@ -40,20 +40,20 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prctl(_SUBREAPER, 1)
     hide_process()
-    tail, log = os.pipe()
+    log_out, log_in = os.pipe()
     error_out, error_in = os.pipe()
     child = os.fork()
     if not child:
         try:
-            _become_interpreter(task, log)
+            _become_interpreter(task, log_in)
         except (OSError, ValueError) as e:
             os.write(error_in, str(e).encode("utf-8", "replace")[:TAIL])
         os._exit(126)
-    for number in (log, error_in, *task["pipes"]):
+    for number in (log_in, error_in, *task["pipes"]):
         os.close(number)
 
     error = os.read(error_out, TAIL).decode("utf-8", "replace")  # empty once the child runs
-    report = {"refused": error} if error else _watch_child(child, tail)
+    report = {"refused": error} if error else _watch_child(child, log_out)
     _kill_tree(child, task["uid"])
     if task["uid"]:
         import shutil  # which that user perhaps may not read
@@ -63,28 +63,28 @@ def main() -> None:
         os.write(1, json.dumps(report).encode())
 
 
-def _watch_child(child: int, tail: int) -> dict[str, Any]:
-    """How the child ended, or nothing if gradegate closed its pipe. Reads all the time what the child prints."""
+def _watch_child(child: int, log: int) -> dict[str, Any]:
+    """How the child ended, or nothing if gradegate closed its pipe. Meanwhile reads from ``log`` what the child prints."""
     wake_out, wake_in = os.pipe()
     os.set_blocking(wake_in, False)
     signal.set_wakeup_fd(wake_in)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     printed = b""
-    watched = [0, tail, wake_out]
+    watched = [0, log, wake_out]
     while True:
         code = _reap_children(child)[0]
         if code is not None:
             with contextlib.suppress(OSError):
-                os.set_blocking(tail, False)
-                printed += os.read(tail, 65536)
+                os.set_blocking(log, False)
+                printed += os.read(log, 65536)
             return {"code": code, "tail": printed[-TAIL:].decode("utf-8", "replace")}
         ready = select.select(watched, [], [], 1.0)[0]
         if 0 in ready:
             return {}
         if wake_out in ready:
             os.read(wake_out, 1024)
-        if tail in ready:
-            part = os.read(tail, 65536)
+        if log in ready:
+            part = os.read(log, 65536)
             printed = (printed + part)[-TAIL:]
             if not part:
                 watched = [0, wake_out]
@@ -115,14 +115,16 @@ def _become_interpreter(task: dict[str, Any], log: int) -> None:
     # Standard input is empty, the output goes to the log, requests come on 3 and answers leave on 4.
     for number in task["pipes"]:
         os.set_inheritable(number, False)
-    pipes = [os.dup(number) for number in task["pipes"]]
+    requests, answers = [os.dup(number) for number in task["pipes"]]
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    high = [os.dup2(number, 60 + at, inheritable=False) for at, number in enumerate(pipes)]
-    for at, number in enumerate(high):
-        os.dup2(number, 3 + at)  # and inherited
+    # First to numbers far above, because a pipe may have the number that another gets.
+    os.dup2(requests, 60, inheritable=False)
+    os.dup2(answers, 61, inheritable=False)
+    os.dup2(60, 3)  # and inherited
+    os.dup2(61, 4)
 
     for name, value in task["limits"].items():
         lower_limit(name, value)
@@ -133,10 +135,10 @@ def _become_interpreter(task: dict[str, Any], log: int) -> None:
         # Try what must not be possible from here.
         if os.getgroups() or 0 in (*os.getresuid(), *os.getresgid()):
             raise ValueError("root rights cannot be dropped here")
-        for path in task["closed"]:
+        for path in task["closed_paths"]:
             if os.access(path, os.R_OK) or os.access(path, os.W_OK):
                 raise ValueError(f"it could read or write {path}")
-        for path in task["fixed"]:
+        for path in task["read_only_paths"]:
             if os.access(path, os.W_OK):
                 raise ValueError(f"it could write to {path}")
     os.chdir(task["folder"])

@@ -120,10 +120,6 @@ def _users() -> Iterator[int]:
     return (FIRST_USER + (first + number) % USERS for number in range(USERS))
 
 
-def _may_others_write(entry: os.DirEntry[str]) -> bool:
-    return bool(entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH)
-
-
 class IsolationError(ValueError):
     """Code cannot be isolated here; the message says why."""
 
@@ -137,8 +133,8 @@ class Isolation:
     """
 
     policy: ExecPolicy
-    modes: dict[Path, int] = field(default_factory=dict)  # of the closed paths, before
-    secret: tuple[str, ...] = ()  # paths that the code must neither read nor write
+    modes: dict[Path, int] = field(default_factory=dict)  # that the closed paths had before
+    closed_paths: tuple[str, ...] = ()  # that the code must neither read nor write
     users: Iterator[int] = field(default_factory=_users)  # that have run nothing yet
 
     def begin(self) -> None:
@@ -151,7 +147,7 @@ class Isolation:
         runner_paths = [Path(path) for path in self.policy.runner_paths]
         self._close_runner_folders(runner_paths)
         self._close_workspace()
-        self.secret += (f"/proc/{os.getpid()}/environ", *map(str, runner_paths), *_SOCKETS)
+        self.closed_paths += (f"/proc/{os.getpid()}/environ", *map(str, runner_paths), *_SOCKETS)
 
     def _close_runner_folders(self, paths: list[Path]) -> None:
         """Close the folders of the runner, except those around the workspace."""
@@ -180,7 +176,8 @@ class Isolation:
                 if holds_credentials(Path(entry.name)):
                     self._close(path, _OWNER_ONLY)
                     continue
-                if not entry.is_symlink() and _may_others_write(entry):
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if mode & stat.S_IWOTH and not entry.is_symlink():
                     self._close(path, _NO_FOREIGN_WRITES)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
@@ -192,7 +189,7 @@ class Isolation:
             raise IsolationError(f"it ended {USERS:,} processes")
         return user
 
-    def fixed_paths(self, folder: Path) -> tuple[str, ...]:
+    def read_only_paths(self, folder: Path) -> tuple[str, ...]:
         """Paths that the code of a folder may read and never write."""
         package = Path(__file__).parents[1]
         paths = (self.policy.root, self.policy.cwd, folder, package, package.parent)
@@ -206,6 +203,7 @@ class Isolation:
         self.modes.clear()
 
     def _close(self, path: Path, mask: int) -> None:
+        """Take all rights from a path that are not in the mask, and remember its mode. Raises IsolationError."""
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
@@ -217,4 +215,4 @@ class Isolation:
             raise IsolationError(f"{path} cannot be closed: {e.strerror}") from e
         self.modes[path] = stat.S_IMODE(mode)
         if mask == _OWNER_ONLY:
-            self.secret += (str(path),)
+            self.closed_paths += (str(path),)

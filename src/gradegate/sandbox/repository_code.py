@@ -3,24 +3,15 @@
 This is module state, as the accounts of ``evaluate`` are: any reader of a config may come upon code, and all code ends together.
 """
 
-import json
-import os
-import shutil
-import site
-import sys
-import threading
-from collections import Counter, defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct, field
 
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import files_checked_out
 from gradegate.files.workspace import Workspace
-from gradegate.sandbox.permission import DOCS, NO_EXEC, ExecPolicy, Isolation, IsolationError
+from gradegate.sandbox.code_run import CodePlace, CodeRun, first_program
+from gradegate.sandbox.permission import DOCS, ExecPolicy, IsolationError
 from gradegate.sandbox.program import (
     TYPESCRIPT_SUFFIXES,
     Program,
@@ -31,8 +22,8 @@ from gradegate.sandbox.program import (
     split_reference,
 )
 from gradegate.sandbox.rights import hide_process
-from gradegate.sandbox.workers import Worker, WorkerDied, WorkerSetup
-from gradegate.structs import FrozenStruct, JsonObject, replace
+from gradegate.sandbox.workers import WorkerDied
+from gradegate.structs import JsonObject
 
 ALLOW_CODE = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What users can do instead, so that no code runs beside keys
@@ -40,9 +31,6 @@ USE_ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate 
 USE_OTHER_ASSERTION = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
 USE_FILE = "write what it makes into a file in an earlier step"
 
-_PYTHON_ENV = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
-# Neither the environment nor a file beside the code changes what Python itself loads. The harness adds the packages.
-_PYTHON_OPTIONS = ("-I", "-S", "-B", "-u", "-X", "utf8")
 _NODE_OPTIONS = ("--no-warnings", "--input-type=commonjs")
 
 
@@ -60,186 +48,14 @@ class CodeError(ValueError):
         return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
 
 
-class CodePlace(FrozenStruct):
-    """Where code runs. Code with the role "target" answers, code with the role "gate" judges: they share no process."""
-
-    folder: Path
-    role: str
-    about: str = ""  # the file or the command: each has a process of its own
-    python: str = ""  # the interpreter, if the config names one
-    env: tuple[tuple[str, str], ...] = ()  # beside the variables of the policy
-    node: tuple[str, ...] = ()  # the command that starts a JavaScript file
-
-
-class _CodeRun(Struct):
-    """What one run may do with code, and the workers that it has."""
-
-    policy: ExecPolicy = NO_EXEC
-    isolation: Isolation | None = None
-    idle_workers: dict[CodePlace, list[Worker]] = field(default_factory=lambda: defaultdict(list))
-    busy_workers: set[Worker] = set()
-    started: Counter[CodePlace] = field(default_factory=Counter)  # idle and busy workers
-    has_ended: bool = False
-    changed: threading.Condition = field(default_factory=threading.Condition)
-    # The commands that start JavaScript files, by file and folder of the config
-    node_commands: dict[tuple[Path, Path], tuple[str, ...]] = {}
-
-    def take_worker(self, place: CodePlace, max_workers: int) -> Worker:
-        """An idle worker, or a new one if there may be one more. Raises WorkerDied and IsolationError."""
-        with self.changed:
-            idle = self.idle_workers[place]
-            while not idle and self.started[place] >= max(max_workers, 1) and not self.has_ended:
-                self.changed.wait()
-            if self.has_ended:
-                raise WorkerDied("the run ended")
-            if idle:
-                worker = idle.pop()
-            else:
-                worker = Worker(self._worker_setup(place))
-                self.started[place] += 1
-            self.busy_workers.add(worker)
-            return worker
-
-    def return_worker(self, place: CodePlace, worker: Worker, has_answered: bool) -> None:
-        """Keep a worker that answered for the next request; end any other."""
-        with self.changed:
-            self.busy_workers.discard(worker)
-            is_kept = has_answered and not self.has_ended
-            if is_kept:
-                self.idle_workers[place].append(worker)
-            else:
-                self.started[place] -= 1
-            self.changed.notify_all()
-        if not is_kept:
-            worker.end()
-
-    def end(self) -> None:
-        """End every process.
-
-        A busy worker is only stopped here. The thread that waits for its answer then ends it in ``return_worker``.
-        """
-        with self.changed:
-            self.has_ended = True
-            idle: list[Worker] = []
-            for workers in self.idle_workers.values():
-                idle += workers
-            self.idle_workers.clear()
-            self.started.clear()
-            busy = list(self.busy_workers)
-            self.changed.notify_all()
-        for worker in busy:
-            worker.stop()
-        for worker in idle:
-            worker.end()
-        if self.isolation:
-            self.isolation.end()
-            self.isolation = None
-
-    def _worker_setup(self, place: CodePlace) -> WorkerSetup:
-        env = {**self.policy.env, **_PYTHON_ENV, **dict(place.env)}
-        start = place.node
-        harness = "harness.js"
-        if not start:
-            python = self._find_python(place, env["PATH"])
-            start = (python, *_PYTHON_OPTIONS, "-c")
-            harness = "harness.py"
-            self._add_import_folders(Path(python), place.folder, env)
-        setup = WorkerSetup(start, harness, place.folder, env)
-        if not self.policy.is_isolated:
-            return setup
-
-        if self.isolation is None:
-            isolation = Isolation(self.policy)
-            try:
-                isolation.begin()
-            except IsolationError:
-                isolation.end()
-                raise
-            self.isolation = isolation
-        return replace(
-            setup,
-            user=self.isolation.next_user(),
-            closed_paths=self.isolation.secret,
-            read_only_paths=self.isolation.fixed_paths(place.folder),
-        )
-
-    def _find_python(self, place: CodePlace, path: str) -> str:
-        """The interpreter that is named, else the first of PATH, else our own. Raises WorkerDied."""
-        configured = place.python or self.policy.python
-        if configured:
-            python = _first_program([str(place.folder / configured), configured], path)
-        else:
-            python = _first_program(["python3", "python"], path) or sys.executable
-        if not python:
-            raise WorkerDied(f"there is no interpreter `{configured}`")
-        return os.path.abspath(python)  # noqa: PTH100 - a link may make it that of an environment
-
-    def _add_import_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
-        """Set the variables of ``env`` that decide what the Python harness imports.
-
-        ``GRADEGATE_FOLDERS`` is JSON with two lists of path prefixes. From the first, the workspace, the harness imports only
-        files that the gate covers. The second are the package folders in the workspace, from which it imports everything.
-        ``PYTHONUSERBASE`` is where pip installs packages of the user; without the variable the harness does not use them.
-        Raises WorkerDied if the interpreter may not be used.
-        """
-        root = self.policy.root.resolve()
-        package_folders = _environment_folders(python, root)
-        for name in env.get("PYTHONPATH", "").split(os.pathsep):
-            if name and _is_uncommitted(folder / name, root):
-                package_folders.append(folder / name)
-        workspace_prefixes = [f"{root}{os.sep}"]
-        package_prefixes = [f"{place.resolve()}{os.sep}" for place in package_folders]
-        env["GRADEGATE_FOLDERS"] = json.dumps([workspace_prefixes, package_prefixes])
-
-        # Never the value of the policy's environment: that could be a folder of the commit.
-        env.pop("PYTHONUSERBASE", None)
-        user_base = Path(site.getuserbase())
-        if not self.policy.is_isolated and root not in user_base.parents:
-            env["PYTHONUSERBASE"] = str(user_base)
-
-
-def _environment_folders(python: Path, root: Path) -> list[Path]:
-    """The folders of the workspace ``root`` that contain an interpreter and its packages, such as ``.venv``.
-
-    Two if the interpreter is a link to another folder of the workspace, none if it is outside. Raises WorkerDied if the commit
-    has files of such a folder: then a pull request could bring its own interpreter.
-    """
-    environments = []
-    for path in (python, python.resolve()):
-        if root not in path.parents:
-            continue
-        environment = path.parent.parent  # of `.venv/bin/python`
-        if not _is_uncommitted(environment, root):
-            raise WorkerDied(
-                f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
-                " such as `.venv`, of which nothing is in the commit"
-            )
-        environments.append(environment)
-    return environments
-
-
-def _is_uncommitted(folder: Path, root: Path) -> bool:
-    """Whether a folder is inside the workspace ``root``, and the commit has no file of it."""
-    return root in folder.parents and not files_checked_out(folder)
-
-
-def _first_program(names: Sequence[str], path: str) -> str | None:
-    """The first of some programs that exists; a name without a folder is searched in the folders of ``path``."""
-    for name in names:
-        program = shutil.which(name, path=path)
-        if program:
-            return program
-    return None
-
-
-_RUN = _CodeRun()
+_RUN = CodeRun()
 
 
 def start_code(policy: ExecPolicy) -> None:
     """Begin a run with what the policy allows, and end the processes of another run."""
     global _RUN  # noqa: PLW0603 - as the module says
     _RUN.end()
-    _RUN = _CodeRun(policy)
+    _RUN = CodeRun(policy)
     if policy.is_allowed:
         hide_process()
 
@@ -415,10 +231,10 @@ def _find_node() -> str | None:
     policy = _RUN.policy
     path = policy.env["PATH"]
     if not policy.node:
-        return _first_program(["node"], path)
+        return first_program(["node"], path)
     place = policy.cwd / policy.node
     files = [str(place), str(place / "bin" / "node"), str(place / "node")]
-    return _first_program([*files, policy.node], path)
+    return first_program([*files, policy.node], path)
 
 
 def _how_to_get_node(version: str = "") -> str:

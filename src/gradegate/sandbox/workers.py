@@ -76,8 +76,8 @@ class Worker:
         """Raises WorkerDied if it does not start."""
         self._home = tempfile.mkdtemp(prefix="gradegate-")
         self._user = setup.user
-        requests, self._in = os.pipe()
-        self._out, answers = os.pipe()
+        requests, self._request_pipe = os.pipe()
+        self._answer_pipe, answers = os.pipe()
         try:
             if setup.user:
                 os.chown(self._home, setup.user, setup.user)
@@ -91,13 +91,13 @@ class Worker:
                 start_new_session=True,  # Ctrl-C is for this process to handle
             )
         except OSError as e:
-            os.close(self._in)
-            os.close(self._out)
+            os.close(self._request_pipe)
+            os.close(self._answer_pipe)
             raise WorkerDied(f"its process does not start: {e}") from e
         finally:
             os.close(requests)
             os.close(answers)
-        os.set_blocking(self._in, False)
+        os.set_blocking(self._request_pipe, False)
         task = {
             "argv": [*setup.start, (_HERE / setup.harness).read_text(encoding="utf-8")],
             "env": {
@@ -111,8 +111,8 @@ class Worker:
             "pipes": [requests, answers],
             "uid": setup.user,
             "limits": LIMITS if setup.user else {"RLIMIT_CORE": 0},
-            "closed": setup.closed_paths,
-            "fixed": setup.read_only_paths,
+            "closed_paths": setup.closed_paths,
+            "read_only_paths": setup.read_only_paths,
         }
         assert self._keeper.stdin
         with contextlib.suppress(BrokenPipeError):  # the first request says that it died
@@ -120,20 +120,27 @@ class Worker:
             self._keeper.stdin.flush()
 
     def send_request(self, request: JsonObject, seconds: float) -> JsonObject:
-        """The answer to a request. Raises WorkerDied, after which the worker can only be ended."""
+        """The harness's answer to a request: ``{"value"}``, or ``{"error", "raised"}``.
+
+        Raises WorkerDied if there is no answer within ``seconds``. Then the worker can only be ended.
+        """
         text = json.dumps(request, default=str, ensure_ascii=False)
         content = text.encode("utf-8", "backslashreplace")
         try:
-            message = exchange_messages(content, self._in, self._out, seconds, seconds)
+            message = exchange_messages(
+                content, self._request_pipe, self._answer_pipe, seconds, seconds
+            )
         except EOFError as e:
             raise self._death() from e
+
+        # The code runs in the process of the harness, so it may have written the message itself.
         try:
             answer = json.loads(message)
         except (ValueError, RecursionError) as e:
             raise WorkerDied(f"what it returns cannot be read: {e}") from e
-        if not isinstance(answer, dict) or not answer.keys() & {"value", "error"}:
-            raise WorkerDied("it sent an unexpected reply")
-        return answer
+        if isinstance(answer, dict) and ("value" in answer or "error" in answer):
+            return answer
+        raise WorkerDied("it sent an unexpected reply")
 
     def stop(self) -> None:
         """Kill it with all that it started; a thread that waits for its answer learns that it died."""
@@ -149,13 +156,12 @@ class Worker:
     def end(self) -> None:
         """Kill it, and close its pipes and its folder."""
         self.stop()
-        os.close(self._in)
-        os.close(self._out)
+        os.close(self._request_pipe)
+        os.close(self._answer_pipe)
         assert self._keeper.stdout
         self._keeper.stdout.close()
-        if (
-            not self._user
-        ):  # the keeper removes what another user left, with the rights of that user
+        # What another user left, the keeper removes with the rights of that user.
+        if not self._user:
             shutil.rmtree(self._home, ignore_errors=True)
 
     def _death(self) -> WorkerDied:
@@ -216,9 +222,9 @@ class Sandbox:
             raise WorkerDied(f"{_NO_START}: {e}") from e
         assert self._process.stdin
         assert self._process.stdout
-        self._in = self._process.stdin.fileno()
-        self._out = self._process.stdout.fileno()
-        os.set_blocking(self._in, False)
+        self._request_pipe = self._process.stdin.fileno()
+        self._answer_pipe = self._process.stdout.fileno()
+        os.set_blocking(self._request_pipe, False)
         try:
             objection = self.send_request(None, WORKER_START_SECONDS).decode("utf-8", "replace")
         except WorkerDied as e:
@@ -231,7 +237,9 @@ class Sandbox:
     def send_request(self, request: bytes | None, seconds: float = EVAL_WALL_SECONDS) -> bytes:
         """The answer to a request, or the first message without one. Raises WorkerDied, after which it can only be ended."""
         try:
-            return exchange_messages(request, self._in, self._out, seconds, EVAL_CPU_SECONDS)
+            return exchange_messages(
+                request, self._request_pipe, self._answer_pipe, seconds, EVAL_CPU_SECONDS
+            )
         except EOFError as e:
             code = self._process.wait()
             if code == -signal.SIGPROF:
@@ -250,11 +258,16 @@ class Sandbox:
 
 
 def exchange_messages(
-    request: bytes | None, into: int, out: int, seconds: float, limit_shown: float
+    request: bytes | None,
+    request_pipe: int,
+    answer_pipe: int,
+    seconds: float,
+    limit_shown: float,
 ) -> bytes:
-    """Write a request, if there is one, to the pipe ``into`` and read a message from ``out``. ``into`` does not block.
+    """Write a request, if there is one, to a pipe that does not block, and read a message from the other pipe.
 
-    ``limit_shown`` are the seconds that a message names. Raises EOFError if the process has ended, else WorkerDied.
+    Each message is behind its length in four bytes. ``limit_shown`` are the seconds that an error names. Raises EOFError if the
+    process has ended, and WorkerDied if it takes too long or sends too much.
     """
     deadline = time.monotonic() + seconds
 
@@ -267,20 +280,23 @@ def exchange_messages(
     def read_bytes(size: int) -> bytes:
         content = bytearray()
         while len(content) < size:
-            wait_for(out, select.POLLIN)
-            part = os.read(out, size - len(content))
+            wait_for(answer_pipe, select.POLLIN)
+            part = os.read(answer_pipe, size - len(content))
             if not part:
                 raise EOFError
             content += part
         return bytes(content)
 
-    view = memoryview(b"" if request is None else len(request).to_bytes(4, "big") + request)
-    try:
-        while view:
-            wait_for(into, select.POLLOUT)
-            view = view[os.write(into, view) :]
-    except BrokenPipeError as e:
-        raise EOFError from e
+    if request is not None:
+        unsent = memoryview(len(request).to_bytes(4, "big") + request)
+        try:
+            while unsent:
+                wait_for(request_pipe, select.POLLOUT)
+                sent = os.write(request_pipe, unsent)
+                unsent = unsent[sent:]
+        except BrokenPipeError as e:
+            raise EOFError from e
+
     size = int.from_bytes(read_bytes(4), "big")
     if size > MAX_WORKER_MESSAGE:
         raise WorkerDied(f"what it returns has more than {MAX_WORKER_MESSAGE >> 20} MiB")

@@ -14,7 +14,7 @@ from gradegate.security.hosts import (
     Address,
     Host,
     host_at,
-    host_of,
+    host_in_value,
     is_inside,
     is_loopback,
     is_metadata_service,
@@ -84,7 +84,8 @@ class EgressPolicy:
         So no option of a config sends a key to another API of the same host. Keys of no vendor are only checked if keys are bound.
         """
         owners = self._owners(name)
-        if not owners and not (self.bound and self.is_credential(name)):
+        is_checked = bool(owners) or (self.bound and self.is_credential(name))
+        if not is_checked:
             return True
         at_owner = [vendor for vendor in owners if self._is_address_of(vendor, url)]
         return self._is_made(at_owner or self.vendors(), method, url)
@@ -93,35 +94,11 @@ class EgressPolicy:
         """Whether providers make such a request with a token or a signature, if it goes to a vendor."""
         return self._is_made(self.vendors(), method, url)
 
-    def _is_made(self, vendors: Iterable[Vendor], method: str, url: str) -> bool:
-        serving = [vendor for vendor in vendors if self._is_address_of(vendor, url)]
-        return not serving or any(
-            vendor.makes_request(method, url, self.variables) for vendor in serving
-        )
-
-    def _is_address_of(self, vendor: Vendor, url: str) -> bool:
-        """Whether an address belongs to a vendor. If keys are bound, the environment may give it another one, unless the workflow lists that host."""
-        if vendor.owns(url):
-            return True
-        return self.bound and not self._is_listed(url) and vendor.has_address(url, self.variables)
-
-    def leads_to_vendor(self, url: str) -> bool:
-        """Whether an address belongs to a vendor, or the environment gives it to a vendor."""
-        return any(vendor.may_get_keys(url, self.variables) for vendor in self.vendors())
-
-    def _is_listed(self, url: str) -> bool:
-        """Whether the workflow lists the host of an address."""
-        return any(host.matches(url) for host in self.hosts)
-
-    def _owners(self, name: str) -> list[Vendor]:
-        """The vendors of a key, or of a variable that says who signs in."""
-        return [vendor for vendor in self.vendors() if name in (*vendor.keys, *vendor.ids)]
-
     def reaches_host(self, name: str, url: str, *, listed: bool = False) -> bool:
         """Whether the value of a variable may go to the host of an address.
 
-        A credential of no vendor may also go where the environment sends providers, but with ``listed`` only to hosts that the
-        workflow lists.
+        A vendor's key goes to its vendor. Any other credential may go where the environment sends providers, but with ``listed``
+        only to hosts that the workflow lists.
         """
         if not self.bound or self._is_listed(url):
             return True
@@ -136,8 +113,12 @@ class EgressPolicy:
             return False
         return any(vendor.has_address(url, self.variables) for vendor in self.vendors())
 
+    def leads_to_vendor(self, url: str) -> bool:
+        """Whether an address belongs to a vendor, or the environment gives it to a vendor."""
+        return any(vendor.may_get_keys(url, self.variables) for vendor in self.vendors())
+
     def objection(self, url: str, address: Address | None = None) -> str:
-        """Why the host of a URL may not be called. An empty string if it may. ``address`` is what its name resolved to, if known.
+        """Why the host of a URL may not be called. Empty if it may be. ``address`` is what its name resolved to, if known.
 
         On a runner, loopback is a private network, and a host is opened there only with its port.
         """
@@ -154,22 +135,46 @@ class EgressPolicy:
                 return ""
         return PRIVATE
 
+    def _is_made(self, vendors: Iterable[Vendor], method: str, url: str) -> bool:
+        """Whether a vendor at this address makes such a request. At an address of no vendor, any request is made."""
+        at_address = [vendor for vendor in vendors if self._is_address_of(vendor, url)]
+        if not at_address:
+            return True
+        return any(vendor.makes_request(method, url, self.variables) for vendor in at_address)
+
+    def _is_address_of(self, vendor: Vendor, url: str) -> bool:
+        """Whether an address belongs to a vendor.
+
+        If keys are bound, an address that the environment sets for the vendor does, too, unless the workflow lists its host.
+        """
+        if vendor.owns(url):
+            return True
+        return self.bound and not self._is_listed(url) and vendor.has_address(url, self.variables)
+
+    def _is_listed(self, url: str) -> bool:
+        """Whether the workflow lists the host of an address."""
+        return any(host.matches(url) for host in self.hosts)
+
+    def _owners(self, name: str) -> list[Vendor]:
+        """The vendors of a key, or of a variable that says who signs in."""
+        return [vendor for vendor in self.vendors() if name in (*vendor.keys, *vendor.ids)]
+
     def _openings(self) -> Iterator[Host | None]:
         """The hosts that the workflow lists or waits for, and those of addresses and proxies in its environment."""
         yield from (*self.hosts, *self.awaited)
         for vendor in self.vendors():
             for name in vendor.addresses:
-                yield host_of(self.variables.get(name, ""))
+                yield host_in_value(self.variables.get(name, ""))
         for name, value in self.variables.items():
             if re.fullmatch("(https?|all)_proxy", name, re.IGNORECASE):
-                yield host_of(value)
+                yield host_in_value(value)
 
 
 def _leads(value: str, url: str) -> bool:
     """Whether the value of a variable is the address of a URL, or only its host."""
     host = None
     if "://" in value:
-        host = host_of(value)
+        host = host_in_value(value)
     elif re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value):
         host = parse_host(value)
     return host is not None and host.matches(url)

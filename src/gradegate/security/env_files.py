@@ -35,6 +35,7 @@ def with_env_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path
 
 
 def _read_text(path: Path, name: str) -> str:
+    """The text of a file, as UTF-8. ``name`` is for messages. Raises OSError, and ConfigError if it is no file or too large."""
     with path.open("rb") as file:
         raw = file.read(_MOST_BYTES + 1) if path.is_file() else None
     if raw is None or len(raw) > _MOST_BYTES:

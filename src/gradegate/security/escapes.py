@@ -47,7 +47,7 @@ _SUSPECT = re.compile(rf"[%&\\<=\n\r\x1b\u2028\u2029{_INVISIBLE}]")
 Span = tuple[int, int]  # the first character, and the one after the last
 
 
-class Reading(NamedTuple):
+class UnescapedText(NamedTuple):
     """A text with some of its escapes undone."""
 
     text: str
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
     origins: list[Span]
 
 
-def readings_of(text: str, with_origins: bool = False) -> Iterator[Reading]:
+def readings_of(text: str, with_origins: bool = False) -> Iterator[UnescapedText]:
     """Yield every reading of a text: as it is, and with its escapes undone once and more often.
 
     A text with tag letters is read in two ways: in one they are signs that nobody sees, in the other the letters they stand for.
@@ -63,17 +63,17 @@ def readings_of(text: str, with_origins: bool = False) -> Iterator[Reading]:
     origins = []
     if with_origins:
         origins = [(place, place + 1) for place in range(len(text))]
-    return _read_on(Reading(text, origins), _MOST_NESTED)
+    return _read_on(UnescapedText(text, origins), _MOST_NESTED)
 
 
-def _read_on(reading: Reading, rounds: int) -> Iterator[Reading]:
+def _read_on(reading: UnescapedText, rounds: int) -> Iterator[UnescapedText]:
     """Yield a reading, and those with escapes undone at most ``rounds`` times more."""
     yield reading
     text, origins = reading
     if not _SUSPECT.search(text):
         return
     if _has_tag_letters(text):
-        yield from _read_on(Reading(text.translate(_SPELLED_TAG_LETTERS), origins), rounds)
+        yield from _read_on(UnescapedText(text.translate(_SPELLED_TAG_LETTERS), origins), rounds)
     if rounds:
         undone = _undo_escapes(reading)
         if undone.text != text:
@@ -84,7 +84,7 @@ def _has_tag_letters(text: str) -> bool:
     return not text.isascii() and _TAG_LETTER.search(text) is not None
 
 
-def _undo_escapes(reading: Reading) -> Reading:
+def _undo_escapes(reading: UnescapedText) -> UnescapedText:
     """Undo each escape once. All characters of an escape have its place as their origin."""
     text, origins = reading
     parts = []
@@ -99,7 +99,7 @@ def _undo_escapes(reading: Reading) -> Reading:
             place = (origins[start][0], origins[escape.end() - 1][1])
             undone_origins += [place] * len(undone)
         end = escape.end()
-    return Reading("".join([*parts, text[end:]]), undone_origins + origins[end:])
+    return UnescapedText("".join([*parts, text[end:]]), undone_origins + origins[end:])
 
 
 def _escapes_in(text: str) -> Iterator[re.Match[str]]:

@@ -1,4 +1,4 @@
-"""Reads the event that started the workflow: its pull request, commits and repositories."""
+"""The event that started the workflow: its pull request, its commits and its repositories, read from the runner's files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import replace
 
-LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
+LARGEST = 32 * 1024 * 1024  # bytes of an event file; GitHub's limit is 25 MB
 # Events for which a run of Dependabot gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
 _WITHHELD = frozenset(
@@ -40,26 +40,26 @@ class PrecedingRun:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event. Fields that it does not have are empty. ``number`` is that of the pull request."""
+    """An event. Fields that it does not have are empty."""
 
     name: str = ""
     repository: str = ""  # where the workflow runs: owner/name
-    number: int | None = None
+    number: int | None = None  # of the pull request
     head_sha: str = ""
     base_sha: str = ""
-    head_repository: str = ""  # empty when the fork was deleted
+    head_repository: str = ""  # owner/name; empty if the fork was deleted
     base_repository: str = ""
-    actor: str = ""
+    actor: str = ""  # the login of who started the run
     action: str = ""  # what happened to the pull request: "opened", "synchronize", "labeled"
-    label: str = ""  # that was set, where the action is "labeled"
+    label: str = ""  # the label that was set, if the action is "labeled"
     author: Person = Person()  # who opened the pull request
-    sender: Person = Person()  # who did what the event is about
+    sender: Person = Person()  # who caused the event
     # When GitHub last changed the pull request before the event: never before its head
     updated: datetime | None = None
     stage: PrecedingRun | None = None
-    ref: str = ""  # that the workflow runs at: "refs/heads/main"
+    ref: str = ""  # of the workflow run: "refs/heads/main"
     default_branch: str = ""  # of the repository
-    problem: str = ""  # why the event file could not be read
+    problem: str = ""  # why the event file could not be read; empty if it could
 
     @property
     def is_fork(self) -> bool:
@@ -87,67 +87,12 @@ class Event:
         return ""
 
 
-class _Repository(BaseModel):
-    full_name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
-
-
-class _Home(BaseModel):
-    default_branch: str = ""
-
-
-class _Side(BaseModel):
-    sha: _Sha
-    repo: _Repository | None = None
-
-
-class _Label(BaseModel):
-    name: str = ""
-
-
-class _PullRequest(BaseModel):
-    number: Annotated[int, Field(gt=0)]
-    head: _Side
-    base: _Side
-    user: Person | None = None
-    updated_at: AwareDatetime | None = None
-
-
-class _MergeGroup(BaseModel):
-    head_sha: _Sha
-    base_sha: _Sha
-
-
-class _Owner(BaseModel):
-    login: Annotated[str, Field(pattern=r"^[\w.-]+$")]
-
-
-class _Source(BaseModel):
-    owner: _Owner
-
-
-class _Run(BaseModel):
-    event: str
-    head_sha: _Sha
-    head_branch: str | None = None
-    head_repository: _Source | None = None  # that of a fork may be gone
-
-
-class _Payload(BaseModel):
-    repository: _Home = _Home()
-    workflow_run: _Run | None = None
-    action: str | None = None
-    label: _Label | None = None
-    sender: Person | None = None
-    pull_request: _PullRequest | None = None
-    merge_group: _MergeGroup | None = None
-    before: _Sha | None = None
-    after: _Sha | None = None
-
-
 def read_event(environ: Mapping[str, str]) -> Event:
     """The event that the runner describes. A file that cannot be read becomes its ``problem``, never an exception."""
     payload, problem = _read_payload(environ.get("GITHUB_EVENT_PATH", ""))
     ref = environ.get("GITHUB_REF", "")
+
+    # What the runner says about every event
     event = Event(
         name=environ.get("GITHUB_EVENT_NAME", ""),
         repository=environ.get("GITHUB_REPOSITORY", ""),
@@ -159,6 +104,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     if event.name == "schedule":  # runs at the default branch, and its payload names no repository
         event = replace(event, default_branch=ref.removeprefix("refs/heads/"))
 
+    # What only some events have
     pull = payload.pull_request
     if pull is not None:
         return _with_pull_request(event, payload, pull)
@@ -175,6 +121,78 @@ def read_event(environ: Mapping[str, str]) -> Event:
         base_sha=before if before.strip("0") else "",  # all zeros: the branch is new
         problem=problem,
     )
+
+
+# --- the file of the event --------------------------------------------------------------------------------------
+
+
+class _Repository(BaseModel):
+    full_name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+
+
+class _WorkflowRepository(BaseModel):
+    """The repository that the workflow runs in."""
+
+    default_branch: str = ""
+
+
+class _PullRequestSide(BaseModel):
+    """The head or the base of a pull request."""
+
+    sha: _Sha
+    repo: _Repository | None = None  # None: the fork was deleted
+
+
+class _Label(BaseModel):
+    name: str = ""
+
+
+class _PullRequest(BaseModel):
+    number: Annotated[int, Field(gt=0)]
+    head: _PullRequestSide
+    base: _PullRequestSide
+    user: Person | None = None
+    updated_at: AwareDatetime | None = None
+
+
+class _MergeGroup(BaseModel):
+    """Several pull requests in a merge queue, as one commit."""
+
+    head_sha: _Sha
+    base_sha: _Sha
+
+
+class _Owner(BaseModel):
+    login: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+
+
+class _ForkRepository(BaseModel):
+    """The repository that a preceding run ran for."""
+
+    owner: _Owner
+
+
+class _WorkflowRun(BaseModel):
+    """The run before a ``workflow_run``."""
+
+    event: str
+    head_sha: _Sha
+    head_branch: str | None = None
+    head_repository: _ForkRepository | None = None  # that of a fork may be gone
+
+
+class _Payload(BaseModel):
+    """The parts of an event file that are read. Most events have only some of them."""
+
+    repository: _WorkflowRepository = _WorkflowRepository()
+    workflow_run: _WorkflowRun | None = None
+    action: str | None = None
+    label: _Label | None = None
+    sender: Person | None = None
+    pull_request: _PullRequest | None = None
+    merge_group: _MergeGroup | None = None
+    before: _Sha | None = None
+    after: _Sha | None = None
 
 
 def _with_pull_request(event: Event, payload: _Payload, pull: _PullRequest) -> Event:
@@ -201,7 +219,7 @@ def _with_pull_request(event: Event, payload: _Payload, pull: _PullRequest) -> E
     )
 
 
-def _preceding_run(run: _Run) -> PrecedingRun | None:
+def _preceding_run(run: _WorkflowRun) -> PrecedingRun | None:
     """The run before this one; None if its branch or its repository is gone."""
     if not run.head_branch or not run.head_repository:
         return None
@@ -210,7 +228,7 @@ def _preceding_run(run: _Run) -> PrecedingRun | None:
 
 
 def _read_payload(path: str) -> tuple[_Payload, str]:
-    """The event file, and why it cannot be read; the reason is empty if it can."""
+    """The content of an event file, and why it cannot be read. The reason is empty if it can."""
     if not path:
         return _Payload(), "GITHUB_EVENT_PATH is not set"
     try:

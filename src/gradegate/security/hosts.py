@@ -75,11 +75,9 @@ def host_at(url: str) -> Host | None:
         name = _normalize_name((parts.hostname or "").removesuffix("."))
     except ValueError:
         return None
-    if (
-        parts.scheme not in _PORTS
-        or "\\" in url
-        or not (_NAME.fullmatch(name) or _spelled_address(name))
-    ):
+    if parts.scheme not in _PORTS or "\\" in url:
+        return None
+    if not (_NAME.fullmatch(name) or _spelled_address(name)):
         return None
     return Host(name, port or _PORTS[parts.scheme], parts.scheme)
 
@@ -117,7 +115,7 @@ def parse_hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(filter(None, hosts.values()))
 
 
-def host_of(value: str) -> Host | None:
+def host_in_value(value: str) -> Host | None:
     """The host in the value of a variable: ``https://host/v1``, or only ``host``."""
     text = value.strip()
     if "://" in text:

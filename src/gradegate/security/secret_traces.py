@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from gradegate.security.escapes import Reading, Span, readings_of
+from gradegate.security.escapes import Span, UnescapedText, readings_of
 from gradegate.structs import FrozenStruct
 
 LONG_SECRET = 8  # characters; a shorter secret is only hidden as a whole word
@@ -47,11 +47,11 @@ class SearchableText(FrozenStruct):
 
 
 class SecretTraces(FrozenStruct):
-    """All that gives secrets away: forms, bones, and ``parts``: from a part of a secret's bones to all of its bones."""
+    """What gives secrets away in a text."""
 
-    forms: tuple[str, ...]
-    bones: tuple[bytes, ...]
-    parts: dict[bytes, bytes]
+    forms: tuple[str, ...]  # the secrets as they are, and encoded; the longest first
+    bones: tuple[bytes, ...]  # of the forms that have enough of them
+    parts: dict[bytes, bytes]  # parts of a secret's bones, each with all bones of the secret
 
     @classmethod
     def from_secrets(cls, secrets: Iterable[str]) -> SecretTraces:
@@ -100,7 +100,7 @@ class SecretTraces(FrozenStruct):
             part in bones for part in self.parts
         )
 
-    def _find_in_reading(self, reading: Reading) -> Iterator[Span]:
+    def _find_in_reading(self, reading: UnescapedText) -> Iterator[Span]:
         """The places in the original text of the secrets in a reading of it."""
         text, origins = reading
         for first, last in _find(text, self.forms):
@@ -223,6 +223,7 @@ def _parts_of(bones: bytes) -> Iterator[bytes]:
 
 
 def _long_bones(forms: Iterable[str]) -> tuple[bytes, ...]:
+    """The bones of the forms that have enough letters and digits to be searched by these only."""
     return tuple({bones for bones in map(_bones_of, forms) if len(bones) >= _LEAST_BONES})
 
 

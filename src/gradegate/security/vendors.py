@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from gradegate.security.hosts import host_at, host_of
+from gradegate.security.hosts import host_at, host_in_value
 from gradegate.structs import FrozenStruct
 
 # What a name in braces matches: a part of a path that leads to no other path. `%2F` is a slash within the name of a model.
@@ -37,7 +37,7 @@ class Vendor(FrozenStruct):
 
         for name in self.addresses:
             base = variables.get(name, "").strip().rstrip("/")
-            host = host_of(base)
+            host = host_in_value(base)
             base_path = _path_of(base)
             if not (host and host.matches(url) and path.startswith(f"{base_path}/")):
                 continue
@@ -49,7 +49,7 @@ class Vendor(FrozenStruct):
 
     def has_address(self, url: str, variables: Mapping[str, str]) -> bool:
         """Whether ``variables`` set an address for this vendor, and a URL is at the host of that."""
-        hosts = (host_of(variables.get(name, "")) for name in self.addresses)
+        hosts = (host_in_value(variables.get(name, "")) for name in self.addresses)
         return any(host.matches(url) for host in hosts if host)
 
     def owns(self, url: str) -> bool:

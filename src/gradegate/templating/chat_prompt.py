@@ -18,6 +18,7 @@ _GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments
 _FIRST_BRACKETS = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{", re.DOTALL)
 _LAST_BRACKETS = re.compile(rf"\}}{_GAP}\]{_GAP}(?:```{_GAP})?\Z", re.DOTALL)
 _TAIL = 2_000  # last characters of a prompt, in which the end of the list is searched
+# `[{"role":`, also without quotes
 _FIRST_ROLE = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 
 
@@ -73,6 +74,7 @@ def chat_mistake(text: str, only_sendable: bool = False) -> str:
 
 
 def _is_meant_as_chat(text: str) -> bool:
+    """Whether a text begins with a message, or is a list of objects that mentions a role."""
     if _FIRST_ROLE.match(text):
         return True
     if '"role"' not in text or not _FIRST_BRACKETS.match(text):
@@ -187,18 +189,20 @@ def unread_key(part: JsonObject, detailed: bool = False) -> str:
 
     ``detailed``: the endpoint takes the detail of an image. Other parts are no valid argument.
     """
-    keys: JsonObject  # as in `unknown_key`
+    keys: dict[str, Any] = {"type": None}  # as in `unknown_key`
     if text_of(part) is not None:
-        keys = {"text": None}
-    elif part.get("type") is None:
-        keys = {"image": {"format": None, "source": {"bytes": None}}}
-    elif part["type"] != "image":
-        keys = {"image_url": {"url": None, "detail": None} if detailed else {"url": None}}
-    elif part["source"].get("type") == "base64":
-        keys = {"source": {"type": None, "media_type": None, "data": None}}
+        keys["text"] = None
+    elif part.get("type") is None:  # Bedrock's
+        keys["image"] = {"format": None, "source": {"bytes": None}}
+    elif part["type"] != "image":  # OpenAI's
+        keys["image_url"] = {"url": None}
+        if detailed:
+            keys["image_url"]["detail"] = None
+    elif part["source"].get("type") == "base64":  # Anthropic's
+        keys["source"] = {"type": None, "media_type": None, "data": None}
     else:
-        keys = {"source": {"type": None, "url": None}}
-    return unknown_key(part, {"type": None, **keys})
+        keys["source"] = {"type": None, "url": None}
+    return unknown_key(part, keys)
 
 
 def unknown_key(value: JsonObject, known: JsonObject) -> str:

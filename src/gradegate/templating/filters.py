@@ -1,4 +1,8 @@
-"""The filters and tests of Nunjucks that templates have. A filter raises TypeError for a value that it refuses."""
+"""The filters and tests that templates can use, as Nunjucks has them: ``FILTERS`` and ``TESTS``, by their names, at the end.
+
+A filter takes the value before the ``|`` and the arguments behind its name, all by the rules of JavaScript. It raises TypeError
+for a value that it refuses.
+"""
 
 import json
 import math
@@ -28,7 +32,7 @@ from gradegate.templating.printing import (
 
 
 def _text(value: Any) -> str:
-    """A text, empty for nothing and ``false``. Raises TypeError."""
+    """The text of a filter for texts, empty for nothing and ``false``. Raises TypeError for any other value."""
     if is_nothing(value) or value is False:
         return ""
     if isinstance(value, str):
@@ -37,7 +41,7 @@ def _text(value: Any) -> str:
 
 
 def _items(value: Any) -> Any:
-    """What has a length and positions: a list or a text, else an empty list. Raises TypeError for nothing."""
+    """A list as it is, a text in UTF-16 units, and an empty list for any other value. Raises TypeError for nothing."""
     if is_nothing(value):
         raise TypeError("the filter is for lists")
     if isinstance(value, str):
@@ -54,14 +58,14 @@ def _list(value: Any) -> list[Any]:
 
 
 def _members(values: Any, attribute: Any) -> list[Any]:
-    """The items of a list, or a member of each."""
+    """The items of a list, or the member ``attribute`` of each."""
     if is_true(attribute):
         return [get_member(item, attribute) for item in _list(values)]
     return _list(values)
 
 
 def _size(value: Any, default: int) -> int:
-    """A number of characters or items."""
+    """A number of characters; the default for a value that is false or infinite."""
     size = to_number(value) if is_true(value) else default
     return int(size) if math.isfinite(size) else default
 
@@ -86,24 +90,26 @@ def _reverse(value: Any) -> Any:
 def _sort(
     value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None
 ) -> list[Any]:
+    """The items of a value in their order. ``attribute`` is the path of the member to compare, such as ``user.name``."""
+    items = [] if is_nothing(value) else _items(value)
     path = to_string(attribute).split(".") if is_true(attribute) else []
+    comes_before = OPERATORS[">" if is_true(reverse) else "<"]
 
-    def sort_key(item: Any) -> Any:
+    keyed_items: list[tuple[Any, Any]] = []
+    for item in items:
+        key = item
         for name in path:
-            item = get_member(item, name)
-        if isinstance(item, str) and not is_true(case_sensitive):
-            return item.lower()
-        return item
+            key = get_member(key, name)
+        if isinstance(key, str) and not is_true(case_sensitive):
+            key = key.lower()
+        keyed_items.append((key, item))
 
-    def compare(left: Any, right: Any) -> int:
-        order = 0
-        if OPERATORS["<"](sort_key(left), sort_key(right)):
-            order = -1
-        elif OPERATORS[">"](sort_key(left), sort_key(right)):
-            order = 1
-        return -order if is_true(reverse) else order
+    # Python needs only to know what comes before what. Of a number and a text, neither does.
+    def compare(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
+        return -int(comes_before(left[0], right[0]))
 
-    return sorted([] if is_nothing(value) else _items(value), key=cmp_to_key(compare))
+    keyed_items.sort(key=cmp_to_key(compare))
+    return [item for _, item in keyed_items]
 
 
 def _capitalize(value: Any) -> str:
@@ -112,20 +118,23 @@ def _capitalize(value: Any) -> str:
 
 
 def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
+    """The text with its lines moved to the right; the first line only if ``first`` is true."""
     space = " " * _size(width, 4)
     text = _text(value).replace("\n", f"\n{space}")
     return space + text if text and is_true(first) else text
 
 
 def _replace(value: Any, old: Any, new: Any = UNDEFINED, count: Any = UNDEFINED) -> Any:
+    """The text with ``old`` replaced, everywhere or ``count`` times; a value that is neither text nor number is unchanged."""
     text = to_string(value) if is_js_number(value) else value
-    pattern = to_string(old) if is_js_number(old) else old
-    if not isinstance(text, str) or not isinstance(pattern, str):
+    old_text = to_string(old) if is_js_number(old) else old
+    if not isinstance(text, str) or not isinstance(old_text, str):
         return value
-    replacement = to_string(new)
-    if not pattern:
-        return replacement + replacement.join(text) + replacement
-    return text.replace(pattern, replacement, -1 if count is UNDEFINED else int(to_number(count)))
+    new_text = to_string(new)
+    if not old_text:
+        return new_text + new_text.join(text) + new_text
+    max_count = -1 if count is UNDEFINED else int(to_number(count))
+    return text.replace(old_text, new_text, max_count)
 
 
 def _trim(value: Any) -> str:
@@ -135,18 +144,22 @@ def _trim(value: Any) -> str:
 
 
 def _truncate(value: Any, size: Any = 255, cut_words: Any = False, end: Any = None) -> str:
+    """At most the first ``size`` characters, up to the end of a word unless ``cut_words`` is true, and ``end`` behind a cut."""
     text = utf16_units(_text(value))
     limit = _size(size, 255)
     if len(text) <= limit:
         return join_units(text)
+
     if not is_true(cut_words):
-        space = text.rfind(" ", 0, limit + 1)
-        if space >= 0:
-            limit = space
-    return join_units(text[: max(0, limit)]) + ("..." if is_nothing(end) else to_string(end))
+        last_space = text.rfind(" ", 0, limit + 1)
+        if last_space >= 0:
+            limit = last_space
+    beginning = join_units(text[: max(0, limit)])
+    return beginning + ("..." if is_nothing(end) else to_string(end))
 
 
 def _urlencode(value: Any) -> str:
+    """A text percent-encoded; the pairs of an object or of a list of pairs as ``key=value&key=value``."""
     if isinstance(value, str):
         return _quote(value)
     if isinstance(value, Mapping):
@@ -180,7 +193,7 @@ def _last(value: Any) -> Any:
 
 
 def _leading_number(kind: type[float], pattern: str) -> Callable[..., Any]:
-    """A filter that reads the number at the beginning of a text."""
+    """A filter that reads the number at the beginning of a text; ``kind`` is int or float. Its default may be undefined."""
 
     def read_number(value: Any, default: Any = UNDEFINED) -> Any:
         match = re.match(pattern, to_string(value))
@@ -190,6 +203,7 @@ def _leading_number(kind: type[float], pattern: str) -> Callable[..., Any]:
 
 
 def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
+    """A number with so many decimal places. ``method`` is "ceil" or "floor"; any other rounds to the nearest, halves up."""
     exponent = to_number(places) if is_true(places) else 0
     factor = 10.0**exponent if abs(exponent) < 300 else math.nan
     scaled = to_number(value) * factor
@@ -206,6 +220,7 @@ def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
 
 
 def _default(value: Any, default: Any = UNDEFINED, falsy: Any = False) -> Any:
+    """The default for an undefined value, and with ``falsy`` also for a value that counts as false."""
     if value is UNDEFINED or (is_true(falsy) and not is_true(value)):
         return default
     return value

@@ -1,4 +1,4 @@
-"""Parses templates: the part of Nunjucks that is supported, with Jinja's lexer and parser. The rest is refused by name.
+"""Parses templates: the part of Nunjucks that is supported, with Jinja's lexer and parser. The rest is refused by its name.
 
 Where Jinja reads operators in another way than Nunjucks (``not a == b``, ``1 + 2 ~ 3``, ``1 < 2 < 3``), the message asks for
 brackets.
@@ -43,12 +43,18 @@ _INSTEAD = {
     "toLowerCase": "lower",
     "toUpperCase": "upper",
     "replaceAll": "replace",
-    **{name: name for name in ("trim", "join", "replace", "lower", "upper")},
+    "trim": "trim",
+    "join": "join",
+    "replace": "replace",
+    "lower": "lower",
+    "upper": "upper",
 }
-_BRACKETS = "gradegate_brackets"  # the attribute of a node in brackets
+_BRACKETS = "gradegate_brackets"  # an attribute that the parser sets on a node in brackets
 
 
 class _Lexer(Lexer):
+    """Jinja's lexer, but each token is checked."""
+
     def wrap(
         self, stream: Iterable[Any], name: str | None = None, filename: str | None = None
     ) -> Iterator[Any]:
@@ -74,6 +80,8 @@ def _check_tokens(stream: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int,
 
 
 class _Environment(Environment):
+    """Jinja's environment, with our lexer."""
+
     @cached_property
     def lexer(self) -> Lexer:
         return _Lexer(self)
@@ -91,6 +99,8 @@ def parse_template(source: str) -> nodes.Template:
 
 
 class _Parser(Parser):
+    """Jinja's parser, which refuses by name what is not supported."""
+
     def parse_statement(self) -> nodes.Node | list[nodes.Node]:
         word = self.stream.current
         if word.type == "name" and word.value not in _TAGS:
@@ -148,7 +158,7 @@ class _Parser(Parser):
 
 def _check_node(node: nodes.Node) -> None:
     """Raises TemplateSyntaxError for a node that is not supported, or that Nunjucks would read in another way."""
-    bare = [child for child in node.iter_child_nodes() if not _is_in_brackets(child)]
+    unbracketed = [child for child in node.iter_child_nodes() if not _is_in_brackets(child)]
     match node:
         case nodes.Call():
             name = getattr(node.node, "attr", "") or getattr(node.node, "name", "")
@@ -160,7 +170,7 @@ def _check_node(node: nodes.Node) -> None:
             _refuse(node, f"the filter `{node.name}`", _suggest_name(node.name, FILTERS))
         case nodes.Test() if node.name not in TESTS or node.args:
             _refuse(node, f"`is {node.name}`", _suggest_name(node.name, TESTS))
-        case nodes.Not() if any(_is_operation(child) for child in bare):
+        case nodes.Not() if any(_is_misread_behind_not(child) for child in unbracketed):
             _refuse(node, "`not` before a sign", "put brackets around what it negates")
         case nodes.Add() | nodes.Sub() if isinstance(node.right, nodes.Concat):
             if not _is_in_brackets(node.right):
@@ -169,7 +179,7 @@ def _check_node(node: nodes.Node) -> None:
             _refuse(node, "a loop with a condition or `recursive`", "write `{% if %}` into it")
 
     if isinstance(node, (*_OPERATIONS, nodes.Operand)):
-        for child in bare:
+        for child in unbracketed:
             if isinstance(child, nodes.Test | nodes.Not):
                 _refuse(node, "`is` or `not` beside a sign", "put brackets around it")
     if not isinstance(node, _SUPPORTED) and not _is_loop_target(node):
@@ -186,7 +196,7 @@ def _is_in_brackets(node: nodes.Node) -> bool:
     return hasattr(node, _BRACKETS)
 
 
-def _is_operation(node: nodes.Node) -> bool:
+def _is_misread_behind_not(node: nodes.Node) -> bool:
     """Whether Jinja and Nunjucks read ``not`` before this operation in different ways."""
     if isinstance(node, nodes.Compare) and node.ops[0].op in ("in", "not in"):
         return False

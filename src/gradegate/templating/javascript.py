@@ -1,4 +1,7 @@
-"""Looks at a program of JavaScript as text: its tokens, what it uses and the engine does not have, and the body that is run.
+"""Looks at a program of JavaScript as text, without running it.
+
+Its sections say which tokens it has, what it uses and the engine does not have, what a derived metric means, what a program
+reads, and which function's body is run for it. Except for ``split_tokens``, a position in a program is the number of a token.
 
 A name counts as used only where it is called, constructed or looked into, is not declared, and no test asks first whether it is
 there. A word in a text or a comment is no use. What this module does not find is an error when the program runs.
@@ -13,16 +16,24 @@ from gradegate.files.documents import table
 from gradegate.registry import near_miss
 from gradegate.structs import JsonObject
 
-_SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
+# --- tokens; each pattern matches at the beginning of one
+_SKIPPED = re.compile(
+    r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++"
+)  # white space, `// ...` and `/* ... */`
+# `"a \" b"` and `'a'`, closed or not
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
-_PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")
-_TEMPLATE_PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")  # of a template literal
-_WORD = re.compile(r"[\w$]++")
+_PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*+")  # `/a[/]b/gi`
+# The text of a template literal, up to its end or the next `${`
+_TEMPLATE_PART = re.compile(r"(?:[^`\\$]|\\(?s:.)|\$(?!\{))*+(`|\$\{)?")
+_WORD = re.compile(r"[\w$]++")  # `name`, `$`, `12`
 _PUNCTUATION = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
+
+# --- parts of a program
 _NAME = re.compile(r"(?!\d)[\w$]+")
-_DECLARES = re.compile(r"(?:const|let|var)\s")
+_DECLARES = re.compile(r"(?:const|let|var)\s")  # at the beginning of a line
 FINAL_SEMICOLON = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
-TYPESCRIPT = re.compile(  # types, in a program that JavaScript cannot read
+# Types, in a program that JavaScript cannot read: `(a: string)`, `a as any`, `interface A`
+TYPESCRIPT = re.compile(
     r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
     r"|^[^\S\n]*+(?:interface|type)\s+\w+",
     re.MULTILINE,
@@ -39,10 +50,9 @@ _KEYWORDS = _CONDITIONS.union(
 )
 # Keywords that can be names
 _NAME_KEYWORDS = frozenset("async await get let of set static yield".split())
-_RESERVED_IN_FORMULAS = (
-    _KEYWORDS.difference(  # keywords with which no expression of a derived metric makes sense
-        _NAME_KEYWORDS, "arguments const false in instanceof null return true typeof void".split()
-    )
+# Keywords with which no expression of a derived metric makes sense
+_RESERVED_IN_FORMULAS = _KEYWORDS.difference(
+    _NAME_KEYWORDS, "arguments const false in instanceof null return true typeof void".split()
 )
 _NAME_SOURCES = frozenset({"eval", "with", "globalThis"})
 ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"
@@ -165,10 +175,12 @@ def _ends_value(text: str) -> bool:
 
 
 def _text_at(program: Tokens, number: int) -> str:
+    """The text of the token with that number; empty before the first and behind the last."""
     return program[number].text if 0 <= number < len(program) else ""
 
 
 def _is_member(program: Tokens, number: int) -> bool:
+    """Whether a token is a name behind a dot, a private name, or the rest of an escaped letter, and so no name of its own."""
     return _text_at(program, number - 1) in (".", "?.", "#", "\\")
 
 
@@ -317,45 +329,59 @@ def find_misreading(
     ``global_names`` are those of the engine, ``math_names`` the members of ``Math``.
     """
     program = split_tokens(code)
-    formula_words = _words("formula words")
-    compared = set[int]()  # the depths at which a comparison has begun
+    chained_comparisons = _chained_comparisons(program)
     for number, token in enumerate(program):
-        text = token.text
-        after = _text_at(program, number + 1)
-        is_call = after == "(" and _NAME.fullmatch(text) is not None
-        if _is_member(program, number):
-            is_of_math = _text_at(program, number - 2) == "Math"
-            if is_call and is_of_math and text not in math_names:
-                problem = f"`Math.{text}` is not a function"
-                return _refusal_at(code, token, problem, _cure_function(text, math_names))
-        elif text in formula_words:
-            operator = "a power" if text == "^" else "an operator"
-            problem = f"`{text}` is not {operator} in JavaScript"
-            return _refusal_at(code, token, problem, f"write {formula_words[text]}")
-        elif text == "=" and _text_at(program, number - 1) not in ("<", ">"):
-            return _refusal_at(code, token, "`=` does not compare in JavaScript", "write `==`")
-        elif text in ("=>", "function"):
-            problem = "an expression cannot contain a function"
-            return _refusal_at(code, token, problem, f"write one function, `({SCORES}) => ...`")
-        elif text in _RESERVED_IN_FORMULAS:
-            problem = f"`{text}` is a reserved word of JavaScript"
-            cure = f'write `{SCORES}["{text}"]` for a metric of this name'
-            return _refusal_at(code, token, problem, cure)
-        elif is_call and text not in global_names and text not in _KEYWORDS:
-            problem = f"the function `{text}` is unknown"
-            return _refusal_at(code, token, problem, _cure_function(text, math_names))
-
-        # `a < b < c` compares a truth value in JavaScript.
-        if text in _COMPARISONS:
-            if token.depth in compared:
-                problem = "comparisons in a row mean something else in JavaScript"
-                return _refusal_at(code, token, problem, "write `a < b && b < c`")
-            compared.add(token.depth)
-        elif text in ("&", "|", "?", ":", ","):
-            compared.discard(token.depth)
-        elif text in ("(", "["):
-            compared.discard(token.depth + 1)
+        objection = _objection_to(program, number, global_names, math_names)
+        if number in chained_comparisons:
+            problem = "comparisons in a row mean something else in JavaScript"
+            objection = problem, "write `a < b && b < c`"
+        if objection:
+            return _refusal_at(code, token, *objection)
     return None
+
+
+def _objection_to(
+    program: Tokens, number: int, global_names: Collection[str], math_names: Collection[str]
+) -> tuple[str, str] | None:
+    """What is wrong with a token of a derived metric, and what to write instead."""
+    text = program[number].text
+    formula_words = _words("formula words")
+    is_call = _text_at(program, number + 1) == "(" and _NAME.fullmatch(text) is not None
+
+    if _is_member(program, number):
+        is_of_math = _text_at(program, number - 2) == "Math"
+        if is_call and is_of_math and text not in math_names:
+            return f"`Math.{text}` is not a function", _cure_function(text, math_names)
+    elif text in formula_words:
+        kind = "a power" if text == "^" else "an operator"
+        return f"`{text}` is not {kind} in JavaScript", f"write {formula_words[text]}"
+    elif text == "=" and _text_at(program, number - 1) not in ("<", ">"):
+        return "`=` does not compare in JavaScript", "write `==`"
+    elif text in ("=>", "function"):
+        cure = f"write one function, `({SCORES}) => ...`"
+        return "an expression cannot contain a function", cure
+    elif text in _RESERVED_IN_FORMULAS:
+        cure = f'write `{SCORES}["{text}"]` for a metric of this name'
+        return f"`{text}` is a reserved word of JavaScript", cure
+    elif is_call and text not in global_names and text not in _KEYWORDS:
+        return f"the function `{text}` is unknown", _cure_function(text, math_names)
+    return None
+
+
+def _chained_comparisons(program: Tokens) -> set[int]:
+    """The numbers of tokens such as the second ``<`` of `a < b < c`, which compares a truth value in JavaScript."""
+    chained = set[int]()
+    compared = set[int]()  # the depths of brackets at which a comparison has begun
+    for number, token in enumerate(program):
+        if token.text in _COMPARISONS:
+            if token.depth in compared:
+                chained.add(number)
+            compared.add(token.depth)
+        elif token.text in ("&", "|", "?", ":", ","):
+            compared.discard(token.depth)
+        elif token.text in ("(", "["):
+            compared.discard(token.depth + 1)
+    return chained
 
 
 def _cure_function(name: str, math_names: Collection[str]) -> str:
@@ -444,19 +470,20 @@ def is_arrow(code: str) -> bool:
     program = split_tokens(code)
     end = 1 if _text_at(program, 0) == "async" else 0  # of the parameters
     if _text_at(program, end) == "(":
-        closings = (
+        closing_brackets = (
             number for number, token in enumerate(program) if token.text == ")" and not token.depth
         )
-        end = next(closings, len(program))
+        end = next(closing_brackets, len(program))
     return _text_at(program, end + 1) == "=>"
 
 
 def is_function(code: str) -> bool:
     """Whether the whole is one function, written with an arrow or the word ``function``."""
-    first_words = [token.text for token in split_tokens(code)[:2]]
-    if first_words[:1] != ["async"]:
-        first_words = first_words[:1]
-    return is_arrow(code) or "function" in first_words
+    program = split_tokens(code)
+    word = _text_at(program, 0)
+    if word == "async":
+        word = _text_at(program, 1)
+    return word == "function" or is_arrow(code)
 
 
 # --- the body that is run: where promptfoo puts `return`, and modules without imports -----------------------------

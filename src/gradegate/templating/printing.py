@@ -16,8 +16,10 @@ SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
 # Half of a character that takes two units of UTF-16: JavaScript's texts may have such a half without the other.
 _HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 # A text of JSON, or a number that Python writes with one
 _EXPONENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+')
+# `0xff`, `0b101`, `0o17`
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
@@ -222,11 +224,13 @@ def get_member(value: Any, key: Any) -> Any:
         return value[key] if key in value else value.get(to_string(key), UNDEFINED)
     if not isinstance(value, str | list | tuple):
         return UNDEFINED
+
     items = utf16_units(value) if isinstance(value, str) else value
     if key == "length":
         return len(items)
+    # Only a number in its usual form names an item: `1` and not `01`
     name = to_string(key)
-    if not (name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name):
+    if not _INDEX.fullmatch(name):
         return UNDEFINED
     index = int(name)
     if index >= len(items):

@@ -1,7 +1,8 @@
 """Code of a config that makes one value of others: a snippet or file of JavaScript, or a program with ``--allow-exec``.
 
-This process parses JavaScript. The worker calls it with plain data (``docs/code.md``), each time in a new context, so
-nothing of one answer is left for the next.
+There is a function for each key of a config that takes code, such as ``assertion_script``. It returns a script with ``call``.
+This process looks at the text of JavaScript (``javascript``). The worker calls it with plain data (``docs/code.md``), each time
+in a new context, so nothing of one answer is left for the next.
 """
 
 import json
@@ -9,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from gradegate.core.provider_spec import Code
 from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
@@ -85,11 +86,14 @@ class Script(FrozenStruct):
             raise ScriptError(
                 f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again"
             )
-        names = None if self.parameters is None else list(self.parameters)
-        task = f"{_WORKER}:run_body"
         try:
             result = evaluate(
-                task, self.body, names, self.function, _encode_arguments(arguments), account=SCRIPTS
+                f"{_WORKER}:run_body",
+                self.body,
+                self.parameters,
+                self.function,
+                _encode_arguments(arguments),
+                account=SCRIPTS,
             )
         except (RunLimitExceeded, TaskRefused) as e:
             raise ScriptError(str(e)) from e
@@ -165,7 +169,9 @@ def transform_script(code: Code, parameter: str = "output") -> Script | ProgramF
     if isinstance(code, Program):
         return ProgramFunction(code)
     return _make_script(
-        code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}"
+        code,
+        (parameter, "context"),
+        lambda text: text if "\n" in text else f"return {text}",
     )
 
 
@@ -211,8 +217,9 @@ def metric_formula(code: Code) -> Formula:
         )
     _check_size(code)
     _raise_refusal(javascript.find_unsupported(code))
-    _raise_refusal(javascript.find_misreading(code, _global_names(), _math_names()))
-    variables, members = javascript.score_names(code, _global_names())
+    global_names = _member_names("globalThis")
+    _raise_refusal(javascript.find_misreading(code, global_names, _member_names("Math")))
+    variables, members = javascript.score_names(code, global_names)
     parameters = (javascript.SCORES, *sorted(variables))
     script = _make_script(
         code,
@@ -247,10 +254,10 @@ def unsupported_feature(code: str) -> javascript.Refusal | None:
     if refusal := javascript.find_unsupported(code):
         return refusal
     try:
-        _parse_body(javascript.module_body(code), _MODULE_NAMES, code)
+        _check_syntax(code, javascript.module_body(code), _MODULE_NAMES)
     except ValueError:
         return None
-    return javascript.find_unknown_name(code, _global_names().union(_MODULE_NAMES))
+    return javascript.find_unknown_name(code, _member_names("globalThis").union(_MODULE_NAMES))
 
 
 def may_mention(code: Code, *names: str) -> bool:
@@ -283,6 +290,10 @@ def _make_script(
     may_be_function: bool = False,
     is_expression: bool = False,
 ) -> Script:
+    """The script of a file, or of a snippet with the function's body that ``make_body`` makes of it. Raises ScriptError.
+
+    ``may_be_function``: ``make_body`` calls a snippet that is a function. ``is_expression``: it puts the snippet into brackets.
+    """
     if isinstance(code, Mapping):
         if set(code) != {"file", "function", "code"}:
             raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
@@ -295,42 +306,49 @@ def _make_script(
             "it is a function that is never called", cure="write its body alone, without `=>`"
         )
     script = Script(make_body(code), parameters)
-    _check_body(script.body, parameters, code)
-    # The code's own brackets must be balanced: `a) + (b` is an expression only in brackets
+    _check_snippet(code, script.body, parameters)
     if is_expression:
-        _parse_body(f"return {javascript.in_brackets(code, '[', ']')};", parameters, code)
+        # The code's own brackets must be balanced: `a) + (b` is an expression only in round brackets
+        in_brackets = javascript.in_brackets(code, "[", "]")
+        _check_syntax(code, f"return {in_brackets};", parameters)
     return script
 
 
 @lru_cache(maxsize=256)
 def _make_module(code: str, function: str, file: str) -> Script:
+    """The script of a file. Raises ScriptError."""
     _check_size(code)
     _raise_refusal(javascript.find_unsupported(code))
     try:
         script = Script(javascript.module_body(code), None, function, file)
     except ValueError as e:
         raise ScriptError(str(e)) from e
-    _parse_body(script.body, _MODULE_NAMES, code)
-    _raise_refusal(javascript.find_unknown_name(code, _global_names().union(_MODULE_NAMES)))
+    _check_syntax(code, script.body, _MODULE_NAMES)
+    _raise_refusal(
+        javascript.find_unknown_name(code, _member_names("globalThis").union(_MODULE_NAMES))
+    )
     return script
 
 
 @lru_cache(maxsize=4096)
-def _check_body(body: str, parameters: tuple[str, ...], code: str) -> None:
+def _check_snippet(code: str, body: str, parameters: tuple[str, ...]) -> None:
+    """Check ``code`` of a config by the function's body that was made of it. Raises ScriptError and VerdictlessScript."""
     _raise_refusal(javascript.find_unsupported(code))
-    if _parse_body(body, parameters, code) == "returns nothing":
+    if not _check_syntax(code, body, parameters):
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise VerdictlessScript("it returns nothing, whatever the answer is", cure=cure)
-    _raise_refusal(javascript.find_unknown_name(code, _global_names().union(parameters)))
+    _raise_refusal(
+        javascript.find_unknown_name(code, _member_names("globalThis").union(parameters))
+    )
 
 
-def _parse_body(body: str, parameters: tuple[str, ...], code: str) -> str:
-    """The result of ``quickjs_worker.check_body`` for the body that was made of ``code``. Raises ScriptError for no JavaScript."""
+def _check_syntax(code: str, body: str, parameters: tuple[str, ...]) -> bool:
+    """Whether the body that was made of ``code`` has a ``return``. Raises ScriptError if it is not JavaScript."""
     result = _inspect("check_body", body, parameters)
     if result["type"] != "thrown":
-        return str(result["type"])
+        return bool(result["type"] == "returns")
 
     cure = "correct it"
     error = ScriptError
@@ -361,23 +379,19 @@ def _inspect(function: str, *arguments: Any) -> Any:
 
 
 @cache
-def _global_names() -> frozenset[str]:
-    """The names that every snippet can use. Raises ScriptError."""
-    return frozenset(_inspect("member_names", "globalThis"))
-
-
-@cache
-def _math_names() -> frozenset[str]:
-    """The names of the functions and constants of ``Math``. Raises ScriptError."""
-    return frozenset(_inspect("member_names", "Math"))
+def _member_names(owner: Literal["globalThis", "Math"]) -> frozenset[str]:
+    """The names of an object's members that every snippet can use. Raises ScriptError."""
+    return frozenset(_inspect("member_names", owner))
 
 
 def _raise_refusal(refusal: javascript.Refusal | None) -> None:
+    """Raises ScriptError if there is something to refuse."""
     if refusal:
         raise ScriptError(*refusal)
 
 
 def _check_size(code: str) -> None:
+    """Raises ScriptError."""
     if len(code) > MAX_SCRIPT:
         raise ScriptError(f"it has more than {MAX_SCRIPT:,} characters", cure="write less code")
     if "\0" in code:
@@ -388,7 +402,7 @@ def _check_size(code: str) -> None:
 
 
 def _encode_arguments(arguments: Any) -> str:
-    """Raises ScriptError for values that JSON does not have."""
+    """The arguments of a call as a JSON list. Raises ScriptError for values that JSON does not have."""
     try:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False, default=str)
         text.encode()

@@ -28,13 +28,15 @@ from gradegate.sandbox.evaluate import (
     evaluate,
 )
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt, nunjucks
-from gradegate.templating.nunjucks import TemplateError, TemplateNames
+from gradegate.templating import chat_prompt, nunjucks, template_names
+from gradegate.templating.nunjucks import TemplateError
 from gradegate.templating.printing import UNDEFINED, has_json_text, show_value, with_json_text
+from gradegate.templating.template_names import TemplateNames
+from gradegate.templating.traced_text import TextFormat
 
 __all__ = ["TemplateError", "show_value", "with_json_text"]  # of other modules
 _OPENING = re.compile(r"\{[{%#]")
-_SHORT = 4096  # characters of a template of which many are kept
+_SHORT = 4096  # characters; of templates up to this length, more are kept in memory
 _QUICK_TYPES = {str, int}  # of values that print in no time
 _NO_NAMES = TemplateNames()
 
@@ -44,8 +46,8 @@ class _Template:
     """What is known of a template once it is read."""
 
     names: TemplateNames = _NO_NAMES
-    # Takes variables and ``into``, raises TemplateError. None: the worker fills it in
-    fill: Callable[[JsonObject, str], str] | None = None
+    # The function that fills it in, or raises TemplateError. None: the worker fills it in
+    fill: Callable[[JsonObject, TextFormat], str] | None = None
     # The texts and names (True) of a template that has nothing else
     parts: tuple[tuple[str, bool], ...] = ()
     # Why it cannot be read. This is kept because the answer may have taken seconds
@@ -57,16 +59,20 @@ def is_template(text: str) -> bool:
     return "{" in text and _OPENING.search(text) is not None
 
 
-def render(source: str, variables: Variables, trusted: bool = False, into: str = "") -> str:
+def render(
+    source: str,
+    variables: Variables,
+    trusted: bool = False,
+    text_format: TextFormat = "text",
+) -> str:
     """Fill in a template. Variables are data: their texts are not filled in again. Raises TemplateError.
 
-    A ``trusted`` template is a part of gradegate: its loops end, so this process fills it in. With ``into`` "json" or "url", no
-    value breaks out of its place in such a text.
+    A ``trusted`` template is a part of gradegate: its loops end, so this process fills it in.
     """
     if not is_template(source):
         return source
     template = _template(source, trusted)
-    if template.parts and not into:
+    if template.parts and text_format == "text":
         text = _join_quick_parts(template, variables)
         if text is not None:
             return text
@@ -75,10 +81,10 @@ def render(source: str, variables: Variables, trusted: bool = False, into: str =
     try:
         if template.fill is not None:
             with CpuCharge():
-                return template.fill(used, into)
+                return template.fill(used, text_format)
         json_names = [name for name, value in used.items() if has_json_text(value)]
         task = "gradegate.templating.nunjucks:fill_template"
-        return str(evaluate(task, source, used, json_names, into))
+        return str(evaluate(task, source, used, json_names, text_format))
     except (LimitExceeded, TaskRefused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
@@ -100,7 +106,7 @@ def _join_quick_parts(template: _Template, variables: Variables) -> str | None:
 
 
 def _template(source: str, trusted: bool = False) -> _Template:
-    """Raises TemplateError."""
+    """What is known of a template. Raises TemplateError if it cannot be read."""
     if len(source) > MAX_TEMPLATE_CHARACTERS:
         raise TemplateError(f"the template has more than {MAX_TEMPLATE_CHARACTERS:,} characters")
     read = _read_short if len(source) <= _SHORT else _read_long
@@ -111,14 +117,14 @@ def _template(source: str, trusted: bool = False) -> _Template:
 
 
 def _read_template(source: str, trusted: bool) -> _Template:
-    """Raises TemplateError if there is no time left to read it."""
+    """Read a template here, or in the worker if that may take long. Raises TemplateError if there is no time left to read it."""
     try:
         with CpuCharge():
             if not nunjucks.has_more_tokens(source, MAX_TOKENS_OUTSIDE_WORKER):
                 tree = nunjucks.parse_template(source)
                 if trusted or is_plain(tree):
                     return _Template(
-                        nunjucks.find_names(tree),
+                        template_names.find_names(tree),
                         partial(nunjucks.render_tree, tree),
                         nunjucks.straight_parts(tree),
                     )
@@ -142,13 +148,14 @@ def render_values(value: Any, variables: Variables) -> Any:
 
 
 def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """A nested value with every string changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: change_texts(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [change_texts(item, change) for item in value]
+    """A nested value with every string changed, but not the keys of mappings."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {key: change_texts(item, change) for key, item in value.items()}
+        case list() | tuple():
+            return [change_texts(item, change) for item in value]
     return value
 
 
@@ -253,9 +260,10 @@ def _is_plain_node(node: nodes.Node) -> bool:
 
 _OPENS = re.compile(r"\{[{%]")
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
-_FEW = 500  # characters; patterns with quadratic time are harmless up to here
+_FEW = 500  # characters of a text; patterns with quadratic time are harmless up to here
 
 
+@lru_cache(maxsize=64)
 def has_open_braces(text: str) -> bool:
     """Whether a template is sent unchanged, because braces stay open in one of its lines."""
     if not is_template(text) or not any(map(_is_open, text.split("\n"))):
@@ -282,7 +290,7 @@ def fill_prompt(source: str, variables: Variables) -> str:
     structure = _parse_structure(source)
     if structure is not None:
         return json.dumps(render_values(structure, variables), ensure_ascii=False, indent=2)
-    if is_unchanged(source):
+    if has_open_braces(source):
         return source
     # A variable may be a template, too. It is filled in unless it uses a name that nobody defines.
     values = {name: _fill_variable(value, variables) for name, value in variables.items()}
@@ -291,12 +299,11 @@ def fill_prompt(source: str, variables: Variables) -> str:
 
 # Prompts are the same few for all cases.
 _parse_structure = lru_cache(maxsize=64)(chat_prompt.parse_structure)
-is_unchanged = lru_cache(maxsize=64)(has_open_braces)
 
 
 def undefined_names(value: Any, variables: Variables) -> frozenset[str]:
     """The names that a variable's value uses and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
-    if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
+    if not _is_template_value(value):
         return frozenset()
     try:
         names = mentioned_names(value)
@@ -305,10 +312,13 @@ def undefined_names(value: Any, variables: Variables) -> frozenset[str]:
     return frozenset(names).difference(variables, {"env"})
 
 
+def _is_template_value(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, Verbatim) and is_template(value)
+
+
 def _fill_variable(value: Any, variables: Variables) -> Any:
-    if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
-        return value
-    if has_open_braces(value) or undefined_names(value, variables):
+    """The value of a variable for a prompt. Raises TemplateError."""
+    if not _is_template_value(value) or has_open_braces(value) or undefined_names(value, variables):
         return value
     try:
         return render(value, variables)
@@ -331,6 +341,6 @@ def mentions_name(text: str, name: str) -> bool:
 def mentioned_names(text: str) -> list[str]:
     """The names that a text uses as promptfoo finds them. The worker looks at a long text. Raises LimitExceeded."""
     if len(text) > _FEW:
-        return list(evaluate("gradegate.templating.nunjucks:mentioned_names", text))
+        return list(evaluate("gradegate.templating.template_names:mentioned_names", text))
     with CpuCharge():
-        return nunjucks.mentioned_names(text)
+        return template_names.mentioned_names(text)

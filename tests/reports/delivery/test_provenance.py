@@ -14,7 +14,7 @@ from junitparser import JUnitXml
 from gradegate.core.policy import Rule
 from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.yaml_reader import Seq
+from gradegate.files.line_numbers import Seq
 from gradegate.reports.delivery.redact import redact_mistakes, redact_values
 from gradegate.reports.format.charts import BAR_WIDTH, MetricScores, metric_scores, outcome_chart
 from gradegate.reports.view.run_summary import provenance

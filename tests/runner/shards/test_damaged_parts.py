@@ -166,7 +166,7 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
 @each(
     ("change", "said"),
     [
-        (lambda it: it.update(job_index=99), "the answer is none of shard"),
+        (lambda it: it.update(place=99), "the answer is none of shard"),
         (lambda it: it.update(repeat=1), "the answer is none of shard"),
         (lambda it: it["answer"].update(key="0" * 64), "the answer belongs to a different question"),
         (lambda it: it["answer"].update(grades=[]), "the answer has 0 grades, and 1 are planned"),
@@ -192,10 +192,10 @@ def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, s
     ("change", "said"),
     [
         (lambda it: it.update(seconds=float("nan")), "is no JSON from byte "),
-        (lambda it: it["usage_outside_rows"].update(cost=float("inf")), "is no JSON from byte "),
+        (lambda it: it["usage_without_row"].update(cost=float("inf")), "is no JSON from byte "),
         (lambda it: it["budget"].update(calls="many"), "account.budget.calls must be a whole number, not text"),
         (lambda it: it.update(more=1), "account.more is unknown"),
-        (lambda it: it.update(usage_outside_rows=[{}, {}]), "account.usage_outside_rows must be a mapping, not a list"),
+        (lambda it: it.update(usage_without_row=[{}, {}]), "account.usage_without_row must be a mapping, not a list"),
     ],
 )
 def test_what_a_shard_took_is_read_strictly(asked, capsys, change, said):
@@ -394,7 +394,7 @@ def test_a_run_took_the_longest_shard_and_began_with_the_first(asked, capsys):
 
 
 def test_what_shards_took_beside_their_answers_is_in_the_report(asked, capsys):
-    beside = {"usage_outside_rows": {"calls": 2}, "problems": ["the cache: it is full"]}
+    beside = {"usage_without_row": {"calls": 2}, "problems": ["the cache: it is full"]}
     change_accounts(asked, s1=beside, s2=beside)
     change_accounts(asked, s3={"budget": {**NOTHING_TAKEN, "used_up": "3 calls"}})
     _, results, _ = merge(asked, capsys)
@@ -421,7 +421,7 @@ def test_the_models_that_parts_name_win_over_those_of_the_plan(asked, capsys):
     assert (names, results["hidden"]) == (["named by a part", "echo"], sorted({"A", "B", *hidden}))
     for shard in (1, 2, 3):
         whole = asked.part(shard).read_text().splitlines()[0]
-        asked.part(shard).write_text(with_digest([whole, json.dumps({"job_index": 99})]))
+        asked.part(shard).write_text(with_digest([whole, json.dumps({"place": 99})]))
     _, results, _ = merge(asked, capsys)
     assert ([model["name"] for model in results["models"]], results["hidden"]) == (["echo"], [])
 

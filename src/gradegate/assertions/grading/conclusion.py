@@ -161,7 +161,8 @@ def _passes(bound: BoundAssertion, verdict: Verdict) -> bool:
 
 def _reverse_score(score: float) -> float:
     """1 minus the score, from 0 to 1."""
-    return float(min(Fraction(1), max(Fraction(0), 1 - exact_fraction(score))))
+    reverse = 1 - exact_fraction(score)
+    return float(min(Fraction(1), max(Fraction(0), reverse)))
 
 
 def _with_trouble(grade: Grade, trouble: Trouble | None, refusing_model: str) -> Grade:

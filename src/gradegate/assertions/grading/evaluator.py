@@ -136,7 +136,10 @@ class Evaluator:
         raise NotImplementedError
 
     def compare(
-        self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
+        self,
+        transcripts: Sequence[Transcript],
+        grades: Sequence[Sequence[Grade]],
+        judge: Judge,
     ) -> Sequence[Verdict]:
         """Grade all answers to one case, in config order: one verdict for each.
 

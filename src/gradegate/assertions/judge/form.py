@@ -110,7 +110,10 @@ def required_texts(item: Object, key: str) -> tuple[str, ...]:
 
 
 def list_schema(
-    key: str, item: Object, count: int | None = None, each: Sequence[Object] = ()
+    key: str,
+    item: Object,
+    count: int | None = None,
+    each: Sequence[Object] = (),
 ) -> Object:
     """JSON Schema of an object with a list of such items under ``key``. With ``count``, the list has exactly so many.
 

@@ -170,13 +170,26 @@ class Judge(Struct, frozen=True):
         raise NoVerdict(self._no_verdict_message(problems, replies), texts) from problems[-1]
 
     def ask_all(
-        self, prompt: str, form: Form[T], variables: Iterable[Variables], *, step: str = ""
+        self,
+        prompt: str,
+        form: Form[T],
+        variables: Iterable[Variables],
+        *,
+        step: str = "",
     ) -> list[T]:
         """Ask several questions at once, as ``ask`` does. They differ in their variables and ``images``. Answers in order."""
-        questions = [partial(self.ask, prompt, form, step=step, **values) for values in variables]
+        ask = partial(self.ask, prompt, form, step=step)
+        questions = [partial(ask, **values) for values in variables]
         return self.gather(*questions)
 
-    def ask_once(self, prompt: str, form: Form[T], *, step: str = "", **variables: Any) -> T:
+    def ask_once(
+        self,
+        prompt: str,
+        form: Form[T],
+        *,
+        step: str = "",
+        **variables: Any,
+    ) -> T:
         """Ask a question that depends on no answer, as ``ask`` does. A run asks each model once, and all cases share the reply."""
         # All cases must send the same request.
         judge = replace(self, ask_number=0)
@@ -194,7 +207,10 @@ class Judge(Struct, frozen=True):
 
         return _SHARED_ANSWERS.answer(self.models["text"], key, ask)
 
-    def gather(self, *questions: Callable[[], T]) -> list[T]:
+    def gather(
+        self,
+        *questions: Callable[[], T],
+    ) -> list[T]:
         """Ask several questions at once, or one after another with ``one_at_a_time``; results in order."""
         if self.one_at_a_time:
             return [question() for question in questions]
@@ -233,7 +249,11 @@ class Judge(Struct, frozen=True):
         """The categories that a text is flagged for, as the answer to a prompt. Raises ProviderError."""
         return self._ask_model("moderation", lambda model: model.moderate(text, prompt))
 
-    def _ask_model(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
+    def _ask_model(
+        self,
+        kind: str,
+        ask: Callable[[Provider], tuple[T, Usage]],
+    ) -> T:
         """Ask the model of a kind, and note the usage."""
         with ProviderCall(self.models[kind]) as call:
             answer, usage = ask(self.models[kind])
@@ -241,7 +261,12 @@ class Judge(Struct, frozen=True):
         call.keep()
         return answer
 
-    def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
+    def messages(
+        self,
+        prompt: str,
+        step: str,
+        variables: Variables,
+    ) -> tuple[Message, ...]:
         """Fill in the variables of a prompt. Raises NoVerdict."""
         # The token delimits what is graded. It is a hash of it, because nobody can write a text that contains its own hash.
         graded = _SORTED.encode([self.ask_number, variables])
@@ -257,7 +282,12 @@ class Judge(Struct, frozen=True):
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 
-    def _complete(self, request: Request, *, is_reask: bool) -> tuple[Reply, ProviderCall]:
+    def _complete(
+        self,
+        request: Request,
+        *,
+        is_reask: bool,
+    ) -> tuple[Reply, ProviderCall]:
         """Send a request to the text model. Raises ProviderError if the model refuses, or gives half a reply."""
         provider = self.models["text"]
         # A re-ask is never answered from the cache.
@@ -289,7 +319,12 @@ class Judge(Struct, frozen=True):
             return None
         return max(2 * request.max_tokens, usual_limit)
 
-    def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
+    def _read(
+        self,
+        reply: Reply,
+        form: Form[T],
+        step: str,
+    ) -> Reading[T]:
         """Read a finished reply. Raises Unreadable."""
         if reply.constrained:
             return read_constrained_reply(reply.text, form)
@@ -325,10 +360,15 @@ class Judge(Struct, frozen=True):
             Trouble.TRUNCATED,
         )
 
-    def _no_verdict_message(self, problems: Sequence[Unreadable], replies: Sequence[Reply]) -> str:
+    def _no_verdict_message(
+        self,
+        problems: Sequence[Unreadable],
+        replies: Sequence[Reply],
+    ) -> str:
         """The message for replies that contain no verdict, with the cure if there is one."""
         message = f"the grader's reply contains no verdict: {problems[-1].full_message}"
-        start = excerpt(" ".join(replies[-1].text.split()), 200)
+        words = replies[-1].text.split()
+        start = excerpt(" ".join(words), 200)
         message += f"{_times_asked(replies)}. It began: {start!r}"
 
         if all(isinstance(problem, OffSchema) for problem in problems):
@@ -341,7 +381,12 @@ class Judge(Struct, frozen=True):
 _SHARED_ANSWERS = SharedAnswers()
 
 
-def _correct_request(request: Request, reply: Reply, problem: Unreadable, form: Form[T]) -> Request:
+def _correct_request(
+    request: Request,
+    reply: Reply,
+    problem: Unreadable,
+    form: Form[T],
+) -> Request:
     """The request after an unreadable reply: with that reply, with what is wrong with it, and always with the schema."""
     noun = "keys" if len(form.keys) > 1 else "key"
     names = ", ".join(f"`{key}`" for key in form.keys)

@@ -148,7 +148,7 @@ class LastLine(FrozenStruct):
     def _split_value(self, text: str, label: str) -> tuple[Any, Any]:
         """Split the text after a label into the value that it begins with, and the rest. The value is None if there is none.
 
-        ``label`` is empty if the text is a line without a label.
+        The rest is empty if the value is the whole text. ``label`` is empty if the text is a line without a label.
         """
         raise NotImplementedError
 
@@ -216,7 +216,8 @@ class WordLine(LastLine):
             if not lower_text.startswith(bare_word) or rest[:1].isalnum():
                 continue
             # As in `_IS_AFTER_LABEL`: "the answer is a city".
-            is_article = len(word) == 1 and label.lower().endswith("is") and text[:1].islower()
+            follows_is = label.lower().endswith("is")
+            is_article = follows_is and len(word) == 1 and text[:1].islower()
             if not (rest and is_article):
                 return self._meaning(word), rest
         return None, text
@@ -281,12 +282,14 @@ class WordListLine(WordLine, kw_only=True):
             return True
 
         # Lines about single items may say their words, in the order of the items.
-        remaining_words = iter(value)
+        remaining_words = list(value)
         for line in lines:
-            if self._find_value(line) is None:
-                for word in self._words_of_line(line):
-                    if word not in remaining_words:  # consumes the words up to this one
-                        return True
+            if self._find_value(line) is not None:
+                continue
+            for word in self._words_of_line(line):
+                if word not in remaining_words:
+                    return True
+                del remaining_words[: remaining_words.index(word) + 1]
         return False
 
     def _words_of_line(self, line: str) -> list[str]:

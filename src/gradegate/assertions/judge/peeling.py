@@ -60,9 +60,8 @@ def is_reasoning(text: str) -> bool:
     if not _UNASKED_REASONING.search(text):
         return False
     rest = _without_reasoning(prose.strip_invisible(text))
-    return not rest or (
-        _REASONING_START.match(rest) is not None and not _REASONING_END.search(rest)
-    )
+    is_unfinished = _REASONING_START.match(rest) and not _REASONING_END.search(rest)
+    return not rest or bool(is_unfinished)
 
 
 def unfence(text: str) -> str:
@@ -85,7 +84,8 @@ def _without_reasoning(text: str) -> str:
     while opening := _REASONING_START.match(text, start):
         group = opening.lastindex or 1
         closing_tag = _CLOSING_TAGS[group - 1].format(opening[group])
-        closing = re.compile(re.escape(closing_tag), re.IGNORECASE).search(text, opening.end())
+        closing_pattern = re.compile(re.escape(closing_tag), re.IGNORECASE)
+        closing = closing_pattern.search(text, opening.end())
         if closing is None:
             break
         start = prose.skip_invisible(text, closing.end())

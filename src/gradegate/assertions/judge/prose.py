@@ -56,7 +56,8 @@ def has_paired_signs(line: str) -> bool:
     counts = (*map(line.count, "*_`"), quote_count)
     if any(count % 2 for count in counts):
         return False
-    return line.count("(") == line.count(")") and line.count("[") == line.count("]")
+    has_paired_parentheses = line.count("(") == line.count(")")
+    return has_paired_parentheses and line.count("[") == line.count("]")
 
 
 def visible_text(text: str) -> str:
@@ -93,8 +94,9 @@ def without_end(text: str) -> str:
 
 def split_list_mark(line: str) -> tuple[str, bool]:
     """A line without the bullet or number that it begins with, and whether there is one."""
-    mark = _LIST_MARK.match(line)
-    return line[mark.end() if mark else 0 :].strip(), mark is not None
+    match = _LIST_MARK.match(line)
+    mark = match[0] if match else ""
+    return line.removeprefix(mark).strip(), match is not None
 
 
 def unwrap(text: str) -> str:

@@ -96,11 +96,17 @@ def read_constrained_reply(reply: str, form: Form[T]) -> Reading[T]:
     return Reading(form.read(value), "constrained")
 
 
-def read_reply(reply: str, form: Form[T], circumstances: Circumstances) -> Reading[T]:
+def read_reply(
+    reply: str,
+    form: Form[T],
+    circumstances: Circumstances,
+) -> Reading[T]:
     """Read any other reply. Raises Unreadable, also if a text under judgement talks like the judge."""
     _check_size(reply)
     text = reply.strip()
-    if not (text.startswith("{") and text.endswith("}")):
+    # An object has nothing around it, whatever its own texts look like.
+    is_object = text.startswith("{") and text.endswith("}")
+    if not is_object:
         text = peeling.peel_reply(reply)
         if peeling.has_reasoning_sign(reply):
             # The grader may have repeated a text with such a sign: what looks like its verdict is then that text's.
@@ -119,39 +125,6 @@ def read_reply(reply: str, form: Form[T], circumstances: Circumstances) -> Readi
 def _check_size(reply: str) -> None:
     if len(reply.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise Unreadable(f"it is longer than {MAX_BYTES:,} bytes")
-
-
-def _refuse_echo(talks_like_judge: Callable[[str], object], texts: Iterable[str]) -> None:
-    """Raise Unreadable if one of the texts that the grader saw talks like the judge."""
-    if any(talks_like_judge(_decode(text)) for text in texts):
-        raise Unreadable(ALONE)
-
-
-def _echo_pattern(form: Form[T]) -> re.Pattern[str]:
-    """A pattern for a text that talks like a verdict of this form."""
-    pattern = key_before_colon(*dict.fromkeys(_keys(form.schema)))
-    if form.last_line:
-        pattern += "|" + form.last_line.echo_pattern()
-    if form.marks:
-        pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
-    return re.compile(pattern, re.IGNORECASE)
-
-
-def _decode(text: str) -> str:
-    """A text as people see it, without escapes of JSON and HTML: a judge may repeat what they stand for."""
-    text = text.replace("\\/", "/")
-    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text)  # no sign has a longer number
-    text = _UNICODE_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
-    return prose.visible_text(html.unescape(text))
-
-
-def _keys(schema: JsonObject) -> Iterator[str]:
-    """The keys of an object and of the objects in it."""
-    for key, inner in schema.get("properties", {}).items():
-        yield key
-        yield from _keys(inner)
-    if "items" in schema:
-        yield from _keys(schema["items"])
 
 
 def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _FoundObject:
@@ -208,8 +181,10 @@ def _parse_alone(text: str) -> Any:
         items = _parse_lenient(text)
     except Unreadable:  # brackets around a word, such as [C]
         return None
-    is_one_object = isinstance(items, list) and len(items) == 1 and isinstance(items[0], dict)
-    return items[0] if is_one_object else None
+    if isinstance(items, list) and len(items) == 1:
+        [item] = items
+        return item if isinstance(item, dict) else None
+    return None
 
 
 def _text_of_last_object(text: str) -> str | None:
@@ -228,6 +203,42 @@ def _text_of_last_object(text: str) -> str | None:
         return None
     object_text = text[start:]
     return peeling.unfence(object_text) if fence else object_text
+
+
+def _refuse_echo(
+    talks_like_judge: Callable[[str], object],
+    texts: Iterable[str],
+) -> None:
+    """Raise Unreadable if one of the texts that the grader saw talks like the judge."""
+    if any(talks_like_judge(_decode(text)) for text in texts):
+        raise Unreadable(ALONE)
+
+
+def _echo_pattern(form: Form[T]) -> re.Pattern[str]:
+    """A pattern for a text that talks like a verdict of this form."""
+    pattern = key_before_colon(*dict.fromkeys(_keys(form.schema)))
+    if form.last_line:
+        pattern += "|" + form.last_line.echo_pattern()
+    if form.marks:
+        pattern += rf"|\[[\W_]*(?:{'|'.join(map(re.escape, form.marks))})"
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _keys(schema: JsonObject) -> Iterator[str]:
+    """The keys of an object and of the objects in it."""
+    for key, inner in schema.get("properties", {}).items():
+        yield key
+        yield from _keys(inner)
+    if "items" in schema:
+        yield from _keys(schema["items"])
+
+
+def _decode(text: str) -> str:
+    """A text as people see it, without escapes of JSON and HTML: a judge may repeat what they stand for."""
+    text = text.replace("\\/", "/")
+    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text)  # no sign has a longer number
+    text = _UNICODE_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
+    return prose.visible_text(html.unescape(text))
 
 
 # --- JSON in a reply ------------------------------------------------------------------------------------------

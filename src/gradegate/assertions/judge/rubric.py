@@ -46,7 +46,8 @@ def default_prompt(name: str) -> Template:
     """Load our prompt with this name, from ``prompts/NAME.yaml``."""
     file = f"{name}.yaml"
     content = resources.files("gradegate.assertions.judge").joinpath("prompts", file).read_bytes()
-    return tuple(Message(item["role"], item["content"]) for item in documents.read(content, file))
+    items = documents.read(content, file)
+    return tuple(Message(item["role"], item["content"]) for item in items)
 
 
 @cache

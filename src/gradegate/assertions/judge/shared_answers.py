@@ -18,7 +18,12 @@ class SharedAnswers:
         self._lock = threading.Lock()
         self._answers: WeakKeyDictionary[Provider, dict[str, Future[Any]]] = WeakKeyDictionary()
 
-    def answer(self, model: Provider, question: str, ask: Callable[[], T]) -> T:
+    def answer(
+        self,
+        model: Provider,
+        question: str,
+        ask: Callable[[], T],
+    ) -> T:
         """The answer to a question. The first thread that needs it calls ``ask``. If that fails, the next thread does."""
         while True:
             with self._lock:

@@ -65,16 +65,14 @@ def verdict_list_form(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgeme
     """The form of a list of exactly ``count`` verdicts, in order: ``{"verdicts": [{"reason", "verdict"}]}``."""
 
     def read(item: Object) -> Judgements:
-        items = form.required_list(item, "verdicts")
-        if len(items) != count:
-            raise Unreadable(
-                f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
-            )
+        verdicts = form.required_list(item, "verdicts")
+        if len(verdicts) != count:
+            number = format_count(len(verdicts), "verdict")
+            raise Unreadable(f"it holds {number} where {count} were asked for")
         # Nobody asked for ids, but they say which parts are meant.
-        has_ids = any(isinstance(item, Mapping) and "id" in item for item in items)
-        if has_ids:
+        if any(isinstance(verdict, Mapping) and "id" in verdict for verdict in verdicts):
             return _verdicts_in_order(item, count, words)
-        return tuple(parse_judgement(item, words) for item in items)
+        return tuple(parse_judgement(verdict, words) for verdict in verdicts)
 
     return Form(list_schema("verdicts", _verdict_schema(words), count), read)
 
@@ -83,13 +81,6 @@ def numbered_verdicts_form(words: NamedTexts, count: int) -> Form[Judgements]:
     """The form of one verdict on each of ``count`` parts, which the grader saw under numbers from 1. In that order."""
     read = partial(_verdicts_in_order, count=count, words=words)
     return Form(verdicts_schema(range(1, count + 1), words), read)
-
-
-def _verdicts_in_order(item: Object, count: int, words: NamedTexts) -> Judgements:
-    """The verdicts with the ids from 1 to ``count``, in the order of the ids. Raises Unreadable."""
-    ids = range(1, count + 1)
-    by_id = verdicts_by_id(item, ids, words)
-    return tuple(by_id[id_] for id_ in ids)
 
 
 def verdicts_schema(ids: Sequence[int], words: NamedTexts) -> Object:
@@ -121,7 +112,10 @@ def verdicts_by_id(
     return by_id
 
 
-def choice_form(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
+def choice_form(
+    key: str,
+    choices: Sequence[str],
+) -> Form[Judgement[str]]:
     """The form of one of some choices: ``{"reason": ..., key: choice}``, or a last line. The verdict is spelled as in ``choices``."""
     choice_by_word = {form.parse_word(choice): choice for choice in choices}
 
@@ -147,7 +141,10 @@ def texts_form(key: str) -> Form[tuple[str, ...]]:
     return Form(list_schema(key, TEXT), partial(form.required_texts, key=key))
 
 
-def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
+def items_form(
+    key: str,
+    least: int = 1,
+) -> Form[tuple[str, ...]]:
     """The form of at least ``least`` texts: ``{key: [text, ...]}``, a JSON list, or a list with one text to a line.
 
     The texts are no verdicts, so more replies are readable than for ``texts_form``.
@@ -167,7 +164,10 @@ def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
     )
 
 
-def score_form(best: int, last_line: LastLine | None = None) -> Form[Judgement[float]]:
+def score_form(
+    best: int,
+    last_line: LastLine | None = None,
+) -> Form[Judgement[float]]:
     """The form of a score from 0 to ``best``: ``{"reason", "score"}``, or a last line."""
 
     def read(item: Object) -> Judgement[float]:
@@ -192,6 +192,13 @@ def parse_judgement(item: Any, words: NamedTexts) -> Judgement[str]:
             _words_to_request(words),
         )
     return Judgement(words[word], form.reason_of(item))
+
+
+def _verdicts_in_order(item: Object, count: int, words: NamedTexts) -> Judgements:
+    """The verdicts with the ids from 1 to ``count``, in the order of the ids. Raises Unreadable."""
+    ids = range(1, count + 1)
+    by_id = verdicts_by_id(item, ids, words)
+    return tuple(by_id[id_] for id_ in ids)
 
 
 def _verdict_schema(words: NamedTexts, *ids: int) -> Object:

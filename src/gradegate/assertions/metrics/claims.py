@@ -59,13 +59,20 @@ class FaithfulnessMetric(CountingMetric):
         failures = sum(self.is_failure(judgement) for _, judgement in claims.pairs)
         return 1 - Fraction(failures, len(claims.pairs) or 1)
 
-    def group_documents(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    def group_documents(
+        self,
+        documents: tuple[str, ...],
+    ) -> tuple[tuple[str, ...], ...]:
         """Group documents by question: all in one, or one for each document, because a limit holds for each."""
         if self.truths_extraction_limit:
             return tuple((document,) for document in documents)
         return (documents,)
 
-    def ask_truths(self, judge: Judge, documents: tuple[str, ...]) -> tuple[str, ...]:
+    def ask_truths(
+        self,
+        judge: Judge,
+        documents: tuple[str, ...],
+    ) -> tuple[str, ...]:
         """Ask for the truths in a group of documents, at most as many as the limit. No documents cost no call."""
         if not documents:
             return ()

@@ -105,7 +105,10 @@ class ContextEvaluator(ModelEvaluator):
 
 
 def verdict_from_parts(
-    parts: Sequence[tuple[str, bool]], part: str, predicate: str, summary: str
+    parts: Sequence[tuple[str, bool]],
+    part: str,
+    predicate: str,
+    summary: str,
 ) -> Verdict:
     """The verdict with the share of the parts that hold as its score.
 
@@ -175,10 +178,15 @@ def _parse_context(value: Any, name: str) -> Context:
             raise NoVerdict(f"{name} is empty")
         return Context((value,))
 
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+    if not is_list_of_texts(value):
         raise NoVerdict(f"{name} is neither a text nor a list of texts")
     if not value:
         raise NoVerdict(f"{name} is empty")
     if not all(map(strip_invisible, value)):
         raise NoVerdict(f"{name} holds an empty text")
     return Context(tuple(value), is_list=True)
+
+
+def is_list_of_texts(value: Any) -> bool:
+    """Whether a value is a list or a tuple with nothing but texts."""
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)

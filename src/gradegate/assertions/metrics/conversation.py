@@ -25,7 +25,11 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge.form import Form, object_schema, reason_of
 from gradegate.assertions.judge.verdict_forms import Judgement
-from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
+from gradegate.assertions.metrics.context import (
+    ContextTransform,
+    ContextTransformOption,
+    is_list_of_texts,
+)
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
 from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variables, split_exchanges
 from gradegate.core.field_types import Number, Whole
@@ -260,7 +264,7 @@ def _transform_to_documents(
     """The texts that a ``contextTransform`` gives for an answer, without the blank ones. Raises NoVerdict."""
     value = transform.apply(output, variables, metadata)
     texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+    if not is_list_of_texts(texts):
         raise NoVerdict(f"{transform.description} is neither a text nor a list of texts")
     return tuple(text for text in texts if text.strip())
 
@@ -281,7 +285,9 @@ def find_texts(variables: Variables, *names: str) -> tuple[str, ...]:
     return ()
 
 
-def separate_images(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def separate_images(
+    documents: Iterable[str],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Documents as ``(texts, images)``, each in order. An image is a data URI or a URL."""
     texts = []
     images = []
@@ -338,7 +344,11 @@ def collect_images(turns: Iterable[Turn]) -> tuple[str, ...]:
 # --- asking the grader ----------------------------------------------------------------------------------------
 
 
-def ask_distinct(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dict[K, V]:
+def ask_distinct(
+    judge: Judge,
+    questions: Iterable[K],
+    ask: Callable[[K], V],
+) -> dict[K, V]:
     """The answers by question. All questions are asked at once, and equal questions only once."""
     distinct = list(dict.fromkeys(questions))
     answers = judge.gather(*(partial(ask, question) for question in distinct))
@@ -357,9 +367,11 @@ def ask_each(
 
     ``variables`` gives the variables of the prompt for a key, and may give ``images``.
     """
-    return ask_distinct(
-        judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key))
-    )
+
+    def ask(key: K) -> V:
+        return judge.ask(prompt, form, step=step, **variables(key))
+
+    return ask_distinct(judge, keys, ask)
 
 
 def _read_reason(reply: JsonObject) -> str:
@@ -419,7 +431,10 @@ def measure_rows(
 
 
 def measure_share_of_yes(
-    judgements: Iterable[tuple[int, Judgement[str]]], part: str, summary: str, fault: str
+    judgements: Iterable[tuple[int, Judgement[str]]],
+    part: str,
+    summary: str,
+    fault: str,
 ) -> Measurement:
     """Measure the share of the judgements that say yes.
 

@@ -18,7 +18,8 @@ from gradegate.files.json_text import (
     describe_syntax_error,
     refuse_duplicate_keys,
 )
-from gradegate.files.yaml_reader import MAX_DEPTH, at_line
+from gradegate.files.line_numbers import at_line
+from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text, uniform_call
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace

@@ -26,5 +26,9 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.calibration.calibrate import list_calls
 
     context = context_from_args(args, working_folder())
-    sys.stdout.writelines(list_calls(context, "" if args.lines == "-" else args.lines))
+    file = args.lines
+    if file == "-":
+        file = ""  # without a file, the lines are returned
+    for line in list_calls(context, file):
+        sys.stdout.write(line)
     return PASS

@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_cases(decision: Decision, places: Sequence[int], title: str) -> None:
+    """Print a line for each case, below a title. ``places`` are those of the rows in the run."""
     from gradegate.reports.format.case_story import summarize_case
 
     if places:

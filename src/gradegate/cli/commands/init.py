@@ -88,6 +88,7 @@ def _argument_of(name: str, folder: str = "folder") -> str:
 
 
 def _describe_workflows() -> int:
+    """Print what the workflows of the repository do on a pull request. Returns the exit code."""
     from gradegate.cli.init.workflows import describe_workflows
     from gradegate.files.git import repository_of
     from gradegate.reports.format.escape import harmless
@@ -107,6 +108,7 @@ def _describe_workflows() -> int:
 
 
 def _write_gate(args: argparse.Namespace, values: dict[str, str]) -> int:
+    """Write a first gate and print the next steps. ``values`` are the choices of the command line. Returns the exit code."""
     from gradegate.cli.init.wizard import write_first_gate
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()

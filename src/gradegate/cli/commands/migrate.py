@@ -15,7 +15,7 @@ from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files.edits import Edits
 from gradegate.files.git import repository_of
-from gradegate.files.plain_files import Place, replacing
+from gradegate.files.plain_files import Place, replace_file
 from gradegate.gate.exit_codes import PASS
 
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
@@ -146,7 +146,7 @@ def _write_files(root: Path, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         place = Place(root, tuple(name.split("/")))
         try:
-            with replacing(place) as file:  # a file is written completely or not at all
+            with replace_file(place) as file:  # a file is written completely or not at all
                 os.fchmod(file.fileno(), modes[name])
                 file.write(text)
         except OSError as e:

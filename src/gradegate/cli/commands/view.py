@@ -78,10 +78,13 @@ def _write_page(results: Path, output: str) -> Path:
 
 def _check_replaceable(page: Path) -> None:
     """Raise ConfigError if another file than a page of gradegate would be replaced."""
-    from gradegate.files.plain_files import regular
+    from gradegate.files.plain_files import open_plain_file
 
     # If nothing can be read there, nothing is lost, or writing says what is wrong.
-    with suppress(OSError, ValueError), regular(page, sys.maxsize, links=True) as file:
+    with (
+        suppress(OSError, ValueError),
+        open_plain_file(page, sys.maxsize, follows_links=True) as file,
+    ):
         if _GENERATOR not in file.read(_HEAD_BYTES).partition(b"<body")[0]:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")

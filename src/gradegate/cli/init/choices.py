@@ -154,6 +154,7 @@ def check_choices(choices: Choices) -> None:
 
 
 def _id_mistakes(choices: Choices) -> Iterator[Mistake]:
+    """Yield the mistakes in the ids of the target and the grader, and a target that does not fit the template."""
     ids = {"provider": choices.target}
     if choices.grader:  # by default it is the target, which is checked already
         ids["grader"] = choices.grader
@@ -194,6 +195,7 @@ def _live_mistakes(choices: Choices) -> Iterator[Mistake]:
 
 
 def _workflow_mistakes(choices: Choices) -> Iterator[Mistake]:
+    """Yield the mistakes in what a workflow names: the release of the Action, and the folder of the config."""
     if choices.action != ACTION and not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
         yield Mistake(f"--action {choices.action!r} names no commit", None, cure)
@@ -235,6 +237,7 @@ def complete_choices(choices: Choices, chosen: Container[str], ask: Ask) -> Choi
 
 
 def _ask_for_template(ask: Ask) -> str:
+    """Ask for a template by its number or name, until one is given."""
     names = list(TEMPLATES)
     lines = ["What is tested?"]
     for number, name in enumerate(names, start=1):
@@ -250,6 +253,7 @@ def _ask_for_template(ask: Ask) -> str:
 
 
 def _ask_for_address(ask: Ask) -> str:
+    """Ask for the address of an application, until one can be written into a config."""
     question = f"At which address does it answer? [{APPLICATION}] "
     while True:
         address = ask(question).strip() or APPLICATION

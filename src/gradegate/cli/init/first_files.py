@@ -110,20 +110,24 @@ def _fill_in_template(path: Path, values: dict[str, str]) -> str:
 
 
 def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> dict[str, str]:
-    """Make the text for each name in the templates."""
-    target_key = choices.key_of(choices.target)
+    """The text for each name in the templates: what the choices, the needs and the folder decide."""
     target_access = ""
+    target_key = choices.key_of(choices.target)
     if target_key:
         target_access = f", config: {{ apiKeyEnvar: {target_key} }}"
     grader = f'"{choices.judge}"'
     grader_key = choices.key_of(choices.judge)
     if grader_key:
         grader = f'{{ id: "{choices.judge}", config: {{ apiKeyEnvar: {grader_key} }} }}'
+
+    grader_input = ""
+    if choices.grader and not choices.config:  # a config that exists may name no grader
+        grader_input = f"grader: {_quote(choices.grader)}{_NEXT_INPUT}"
     action = choices.action
     if needs_commit(action):
         action += " # put the commit of a release here"
 
-    values = {
+    return {
         "PROVIDER": choices.target,
         "GRADER": grader,
         "ACCESS": target_access,
@@ -132,32 +136,37 @@ def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> di
         "ACTION": action,
         "KEY": start.workflow_name,
         "READY": _render_ready_input(choices, needs.local_urls),
-        "JUDGE": "",
+        "JUDGE": grader_input,
         "ENV": _render_step_env(choices, needs),
-        # For a config in the root of the repository; a folder replaces them below.
-        "PLACE": "this repository",
-        "NAME": "evals",
-        "FOLDER": "",
-        "RUN_IN": "",
-        "ANSWERS": "answers.jsonl",
-        "PAGE": _REPORT_PAGE,
-        "UP": "",
-        "COMMENT_KEY": "",
+        **_folder_values(start),
     }
-    if choices.grader and not choices.config:  # a config that exists may name no grader
-        values["JUDGE"] = f"grader: {_quote(choices.grader)}{_NEXT_INPUT}"
+
+
+def _folder_values(start: StartingPoint) -> dict[str, str]:
+    """The text for each name in the templates that is about the folder of the config."""
     folder = start.folder_in_repository
-    if folder:
-        working_directory = f"working-directory: {_quote(folder)}"
-        values["PLACE"] = folder
-        values["NAME"] = _quote(f"evals of {folder}")
-        values["FOLDER"] = f"{working_directory}{_NEXT_INPUT}"
-        values["RUN_IN"] = f"\n        {working_directory}"
-        values["ANSWERS"] = _quote(f"{folder}/answers.jsonl")
-        values["PAGE"] = _quote(f"{folder}/{_REPORT_PAGE}")
-        values["UP"] = "../" * len(folder.split("/"))
-        values["COMMENT_KEY"] = f"{_NEXT_INPUT}comment-key: {start.workflow_name}"
-    return values
+    if not folder:
+        return {
+            "PLACE": "this repository",
+            "NAME": "evals",
+            "FOLDER": "",
+            "RUN_IN": "",
+            "ANSWERS": "answers.jsonl",
+            "PAGE": _REPORT_PAGE,
+            "UP": "",
+            "COMMENT_KEY": "",
+        }
+    working_directory = f"working-directory: {_quote(folder)}"
+    return {
+        "PLACE": folder,
+        "NAME": _quote(f"evals of {folder}"),
+        "FOLDER": f"{working_directory}{_NEXT_INPUT}",
+        "RUN_IN": f"\n        {working_directory}",
+        "ANSWERS": _quote(f"{folder}/answers.jsonl"),
+        "PAGE": _quote(f"{folder}/{_REPORT_PAGE}"),
+        "UP": "../" * len(folder.split("/")),
+        "COMMENT_KEY": f"{_NEXT_INPUT}comment-key: {start.workflow_name}",
+    }
 
 
 def _describe_keys(variables: Sequence[str]) -> str:

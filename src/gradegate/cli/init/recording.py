@@ -15,7 +15,8 @@ from gradegate.core.conversation import Reply, Request
 from gradegate.core.settings import Settings
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files import documents
-from gradegate.files.plain_files import Place, create
+from gradegate.files.new_files import create_files
+from gradegate.files.plain_files import Place
 from gradegate.planning.plan import grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
@@ -60,7 +61,7 @@ def record_replies(files: Mapping[Place, str], folder: tuple[str, ...]) -> Recor
     """
     with TemporaryDirectory() as temporary:  # nothing is left behind if a call fails
         root = Path(temporary)
-        create({Place(root, place.parts): text for place, text in files.items()})
+        create_files({Place(root, place.parts): text for place, text in files.items()})
         trial = _ask_first_case(root.joinpath(*folder))
     _check_trial(trial)
 

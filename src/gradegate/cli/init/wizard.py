@@ -26,7 +26,8 @@ from gradegate.cli.init.recording import record_replies
 from gradegate.cli.init.workflows import PlannedRun
 from gradegate.core.option_kinds import parse_graders
 from gradegate.core.settings import Settings
-from gradegate.files.plain_files import Place, check_free, create
+from gradegate.files.new_files import check_free, create_files
+from gradegate.files.plain_files import Place
 from gradegate.security.hosts import host_at, is_inside
 
 _CONFIG_EXISTS = "`gradegate init --only-workflow` writes a workflow for it; else move it away, or name another FOLDER"
@@ -65,7 +66,7 @@ def write_first_gate(
         recording = record_replies(files, start.folder)
         files = recording.files
         yield from recording.lines
-    create(files, cures)
+    create_files(files, cures)
 
     yield from _list_files(files, start)
     defaults = _list_defaults(choices, chosen)
@@ -75,6 +76,7 @@ def write_first_gate(
 
 
 def _find_needs_of_new_config(choices: Choices) -> Needs:
+    """Find the keys and local addresses that the chosen models need. Raises ConfigError."""
     keys_by_option = {}
     for option, model in choices.models.items():
         keys_by_option[option] = key_variables(model, option, choices.key_of(model))
@@ -126,6 +128,7 @@ def _list_defaults(choices: Choices, chosen: Container[str]) -> list[str]:
 
 
 def _list_next_steps(choices: Choices, start: StartingPoint) -> Iterator[str]:
+    """Yield the commands to run next, and what to change before the gate judges anything."""
     path = "/".join(start.folder)
     if path.startswith("-"):
         path = f"./{path}"  # not an option

@@ -122,6 +122,7 @@ class _StepDescription:
 
 
 def _describe_step(root: Path, step: WorkflowStep, description: _StepDescription) -> None:
+    """Describe one step that uses gradegate: when it runs, and what it does then."""
     events = _read_events(step.workflow)
     triggers = _describe_triggers(events)
     if triggers:

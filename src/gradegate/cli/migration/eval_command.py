@@ -8,12 +8,14 @@ from typing import Any
 from gradegate.cli.parser import PromptfooOption, promptfoo_options
 from gradegate.core.options import SWITCH, Option
 from gradegate.core.settings import RUN_OPTIONS
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, replace
 
 IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 CONCURRENCY = "max-concurrency"
-# One command without a variable, a pipe or a second command. The runner fills in `${{ }}` before a shell sees it.
+# One command without a variable, a pipe or a second command: "npx promptfoo eval -c a.yaml --repeat ${{inputs.repeat}}".
+# The runner fills in `${{ }}` before a shell sees it.
 _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
+# What may start promptfoo: "npx --yes ", "pnpm dlx " or nothing
 _LAUNCHER = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
 
 
@@ -42,6 +44,12 @@ def read_eval_command(script: str) -> EvalInputs:
     except ValueError:
         return EvalInputs({}, "its quotes do not close")
 
+    inputs = _read_options(words)
+    return replace(inputs, obstacle=obstacle or inputs.obstacle)
+
+
+def _read_options(words: list[str]) -> EvalInputs:
+    """Read the options of the command, and take them from the words. No inputs if one of them has no input."""
     lines: dict[str, list[str]] = {}  # by the name of the input
     while words:
         flag, equals, value = words.pop(0).partition("=")
@@ -54,8 +62,7 @@ def read_eval_command(script: str) -> EvalInputs:
 
         option = _find_option(flag)
         if option is None or not _has_input(option):
-            reason = obstacle or f"`{flag}`: {_explain_refusal(flag, option)}"
-            return EvalInputs({}, reason)
+            return EvalInputs({}, f"`{flag}`: {_explain_refusal(flag, option)}")
         if option.kind is SWITCH:
             if not option.no_input:
                 lines[option.name] = ["true"]
@@ -64,8 +71,7 @@ def read_eval_command(script: str) -> EvalInputs:
         values = [value] if equals else list(_take_values(option, words))
         lines.setdefault(option.name, []).extend(values)
 
-    inputs = {name: _make_input_value(values) for name, values in lines.items()}
-    return EvalInputs(inputs, obstacle)
+    return EvalInputs({name: _make_input_value(values) for name, values in lines.items()})
 
 
 def _join_lines_and_expressions(script: str) -> str:

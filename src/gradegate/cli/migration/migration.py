@@ -24,7 +24,7 @@ from gradegate.cli.migration.eval_command import CONCURRENCY, IS_EVAL, read_eval
 from gradegate.config.load import config_paths
 from gradegate.core.settings import ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
-from gradegate.files.edits import Edits, Remarked
+from gradegate.files.edits import CommentedText, Edits
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET_WARNING
 from gradegate.github.promptfoo_inputs import (
@@ -60,15 +60,20 @@ class _GraderChoice(FrozenStruct):
 
 
 class Migration(Struct):
-    """The files of a repository with their changes, and notes on what people should know or do by hand."""
+    """The files of a repository with their changes, and notes on what people should know or do by hand.
+
+    First ``read_workflow`` is called for each workflow, then ``add_config`` for each config that the user names, then ``finish``.
+    """
 
     root: Path
     grader: str = ""  # of --grader
     files: dict[Path, Edits] = {}
     notes: list[Mistake] = []
     _runs: list[_OriginalRun] = []
-    _graders: dict[Path, Mapping[str, str]] = {}  # of the step that runs a config
-    _gate_entries: dict[Path, dict[GateEntry | None, Origin]] = {}  # of the steps that run a config
+
+    # By config, from the steps that run it. A step without an entry for the gate has None.
+    _graders: dict[Path, Mapping[str, str]] = {}
+    _gate_entries: dict[Path, dict[GateEntry | None, Origin]] = {}
 
     def open_file(self, path: Path) -> Edits:
         """A file with its changes so far. Raises ConfigError if it lies outside of the repository."""
@@ -82,7 +87,7 @@ class Migration(Struct):
     # --- workflows
 
     def read_workflow(self, path: Path, change: bool) -> None:
-        """Read the steps that run evals, and ``change`` those that run promptfoo. Raises ConfigError."""
+        """Read the steps that run evals, and ``change`` those that run promptfoo. Raises ConfigError for an unreadable file."""
         edits = self.open_file(path)
         for step in iterate_steps(edits.values):
             gate_entry = None
@@ -103,7 +108,7 @@ class Migration(Struct):
             self._note(what, edits.origin([*step.path, "with", key]), cure)
 
         dropped: list[str] = []
-        added: dict[str, Any] = {"uses": Remarked(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
         if changes.put or inputs.keys() - changes.drop:
             edits.change([*step.path, "with"], changes.drop, changes.put, changes.rename)
         elif inputs:
@@ -141,7 +146,7 @@ class Migration(Struct):
             self._note(f"a step that runs promptfoo stays: {command.obstacle}", origin, cure)
             return False
 
-        added: dict[str, Any] = {"uses": Remarked(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
         if inputs:
             added["with"] = inputs
         edits.change(step.path, {"shell", "working-directory"}, added, {"run": "uses"})
@@ -163,7 +168,10 @@ class Migration(Struct):
     def _read_step(
         self, edits: Edits, step: WorkflowStep, gate_entry: GateEntry | None, change: bool
     ) -> None:
-        """Remember what a step of the Action runs. If it may be changed, add what it needs around it."""
+        """Remember what a step of the Action runs, and note what is wrong with it if it may be changed.
+
+        A step that was changed also gets what it needs around it. ``gate_entry`` is what the gate of its config needs.
+        """
         step = _changed_step(edits, step)
         origin = edits.origin(step.path)
         settings = read_step_settings(self.root, step)

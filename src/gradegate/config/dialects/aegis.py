@@ -138,20 +138,26 @@ class _BodyReader:
     def _read_block(self, number: int, block: BlockKeys) -> Iterator[Case]:
         """The cases of one entry of ``evaluations``."""
         path: Path = ("evaluations", number)
-        threshold = self._keys.threshold if block.threshold is None else block.threshold
-        slug = block.model_slug or self._keys.model_slug
-
-        metrics = []
-        for position, keys in enumerate(block.metrics):
-            metric_path = (*path, "metrics", position)
-            with gather_mistakes(self._mistakes):
-                metrics.append(self._metrics.read_metric(metric_path, keys, threshold, slug))
-
+        metrics = self._read_metrics(path, block)
         for position, row in enumerate(block.data):
             description = f"row {position + 1}"
             if len(self._keys.evaluations) > 1:
                 description = f"evaluation {number + 1}, {description}"
             yield from self._read_row((*path, "data", position), row, metrics, description)
+
+    def _read_metrics(self, path: Path, block: BlockKeys) -> list[MetricAssertion]:
+        """The metrics of the block at a path, without those that have mistakes.
+
+        Threshold and slug of the block count for all its metrics. Those of the body are the defaults.
+        """
+        threshold = self._keys.threshold if block.threshold is None else block.threshold
+        slug = block.model_slug or self._keys.model_slug
+        metrics = []
+        for position, keys in enumerate(block.metrics):
+            metric_path = (*path, "metrics", position)
+            with gather_mistakes(self._mistakes):
+                metrics.append(self._metrics.read_metric(metric_path, keys, threshold, slug))
+        return metrics
 
     def _read_row(
         self, path: Path, row: RowKeys, metrics: Iterable[MetricAssertion], description: str

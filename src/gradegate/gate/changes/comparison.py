@@ -1,6 +1,7 @@
-"""Finds out what a pull request does to its own gate: each planned grade of the base must be in the head, as strict or stricter.
+"""Finds what a pull request weakens, removes or changes in its own gate, by comparing its plan with that of the base.
 
-Additions and other texts of prompts are no findings. The order of things never matters.
+Each planned grade of the base must be in the head, as strict or stricter. Additions and new texts of prompts are no findings,
+and the order of things never matters.
 """
 
 import math
@@ -50,7 +51,7 @@ def compare_gates(
     problems: Sequence[Mistake],
     renames: NamedTexts,
 ) -> tuple[GateChange, ...]:
-    """Every finding, once: what is gone, then what is weaker, then what only changed.
+    """All findings, each once: first what is gone, then what is weaker, then what only changed.
 
     ``problems`` are the mistakes for which not all of the base could be planned.
     """
@@ -71,6 +72,7 @@ def blocks_weakening(policies: Iterable[Policy]) -> bool:
 
 
 def _base_is_incomplete(problems: Sequence[Mistake]) -> GateChange:
+    """The finding that not all of the base could be planned: the first mistake, and how many more there are."""
     first = problems[0]
     where = f" ({first.origin})" if first.origin else ""
     more = ""
@@ -188,6 +190,7 @@ def _origin_or(file: Origin, origin: Origin | None) -> Origin:
 
 
 def _compare_policies(old: Sequence[Policy], new: Sequence[Policy]) -> Iterator[Change]:
+    """What changed in the policy of a config, apart from its rules and its budget."""
     before = old[0]
     now = new[0]
     old_strictness = min(_error_strictness(policy) for policy in old)
@@ -209,7 +212,7 @@ def _compare_policies(old: Sequence[Policy], new: Sequence[Policy]) -> Iterator[
 
 
 def _error_strictness(policy: Policy) -> float:
-    """How much errors count: more is stricter. Errors that are ignored up to a larger share count for less."""
+    """How strict a policy is with errors: a larger number is stricter. The more errors it ignores, the milder it is."""
     if policy.errors == "block":
         return 2.0
     if policy.errors == "inconclusive" or not policy.errors_up_to:
@@ -267,6 +270,7 @@ def _rules_of(suite: GateSnapshot) -> list[Rule]:
 
 
 def _compare_rules(base: GateSnapshot, head: GateSnapshot) -> Iterator[GateChange]:
+    """What the pull request does to the rules of a config."""
     file = Origin(head.file)
     # The strictest rules come first, so that of several rules with one name the strictest are compared.
     old_rules = sorted(_rules_of(base), key=_rule_strictness, reverse=True)
@@ -308,7 +312,7 @@ def _weaknesses(old: Rule, new: Rule) -> Iterator[str]:
 
 
 def _rule_strictness(rule: Rule) -> tuple[float, ...]:
-    """How much a rule asks for: more is stricter."""
+    """A sort key: whether the rule blocks, then each of its limits. The larger key belongs to the stricter rule."""
     strictness = [float(rule.blocking)]
     for name, limit in LIMITS.items():
         value = getattr(rule, name)

@@ -17,7 +17,9 @@ from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerm
 from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
 
-REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
+REMOVED = ChangeKind.REMOVED
+WEAKER = ChangeKind.WEAKER
+CHANGED = ChangeKind.CHANGED
 Change = tuple[ChangeKind, str]  # the kind, and what changed in words
 REASK_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _MAX_CANDIDATES = 500  # answers to one question among which the nearest is looked for
@@ -345,6 +347,7 @@ class AnswerComparison:
             self._index_spare_answers(place, answers)
 
     def _index_spare_answers(self, place: _Place, answers: Iterable[AnswerTerms]) -> None:
+        """Let spare answers be found by their question, by the name of their case and by each variable."""
         for answer in answers:
             if answer.recorded:
                 self._recorded[place.question] = answer

@@ -17,8 +17,8 @@ from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, Grade, Vote
 from gradegate.structs import FrozenStruct, replace
 
-_UNLIKELY = 0.01  # if the noise is right, a run of a hundred overturns more
-_MIN_REASKED = 3  # grades; fewer may be alike by chance
+_UNLIKELY = 0.01  # so rarely does a run overturn so many grades, if `noise` is right
+_MIN_REASKED = 3  # re-asked grades: the replies to fewer may be alike by chance
 
 
 class Ballot(FrozenStruct):
@@ -26,7 +26,9 @@ class Ballot(FrozenStruct):
 
     asks: tuple[Grade, ...]
     rule: LeadRule | HistoryRule
-    answers: tuple[str, ...] = ()  # of the target, one for each re-ask, where it is asked again too
+    answers: tuple[
+        str, ...
+    ] = ()  # new answers of the target, one for each re-ask, if it is asked again
 
 
 def ballot_state(ballot: Ballot) -> BallotState:

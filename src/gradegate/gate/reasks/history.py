@@ -6,11 +6,11 @@ from typing import NamedTuple
 from gradegate.results.history import MIN_VOTES, PastRun
 from gradegate.structs import FrozenStruct
 
-MOST_VOTES = 60  # of the newest runs that count
-MOST_RUNS = 200  # of one grade that a file keeps
-_FLAKY = 20  # a grade is flaky unless fewer than one in so many of its votes fail
-_BROKEN_RUNS = 3  # failing runs, from which a broken tail is no accident
-_MIN_TEMPORARY_FAILURES = 2  # from which a case comes and goes
+MOST_VOTES = 60  # that count, from the newest runs
+MOST_RUNS = 200  # that a file keeps of one grade
+_FLAKY = 20  # a grade is flaky if at least one in so many of its votes fails
+_BROKEN_RUNS = 3  # with fewer failing runs at the end, a case may fail by accident
+_MIN_TEMPORARY_FAILURES = 2  # with so many, a case comes and goes
 
 
 class Votes(NamedTuple):
@@ -21,11 +21,13 @@ class Votes(NamedTuple):
 
 
 class VoteCount(FrozenStruct):
-    """The votes of a history that count, and what the history says of the case."""
+    """The votes of a history that count, and what the history says about the case."""
 
     votes: Votes = Votes()
-    broken: Votes | None = None  # the votes that show that it is broken on the default branch
-    returned: tuple[str, ...] = ()  # if the case comes and goes: the days of its temporary failures
+    # The votes that show that the case is broken on the default branch. None: it is not.
+    broken: Votes | None = None
+    # The days of its temporary failures, if the case comes and goes
+    returned: tuple[str, ...] = ()
 
     @property
     def is_used(self) -> bool:
@@ -39,26 +41,29 @@ class VoteCount(FrozenStruct):
 
 
 def count_votes(runs: Iterable[PastRun], model: str) -> VoteCount:
-    """The votes that count when this model gave the first vote: of its newest runs from before the case broke."""
+    """Count the votes of earlier runs on a grade, for a run in which ``model`` gave the first vote.
+
+    Only runs of that model count: the newest ones from before the case broke.
+    """
     of_model = [run for run in runs if run.model == model]
     span = _counted_span(of_model)
     counted = [run for run in of_model[span] if _has_votes(run)]
+    tail = of_model[span.stop :]  # the runs since the case broke
     votes = _votes(counted)
     failing = sum(map(_fails, counted))
 
+    # Is the case broken? Either the tail has enough votes and failing runs, or most votes before it fail. Then half of the
+    # runs must fail, too, because all asks of one bad answer fail together.
     broken = None
-    tail = of_model[span.stop :]
     tail_votes = _votes(tail)
-    if sum(tail_votes) >= MIN_VOTES and sum(map(_fails, tail)) >= _BROKEN_RUNS:
+    is_tail_broken = sum(tail_votes) >= MIN_VOTES and sum(map(_fails, tail)) >= _BROKEN_RUNS
+    has_most_fails = sum(votes) >= MIN_VOTES and 5 * votes.fails >= 3 * sum(votes)
+    if is_tail_broken:
         broken = tail_votes
-    # By runs as well as by votes, because all asks of one bad answer fail together.
-    elif (
-        sum(votes) >= MIN_VOTES
-        and 5 * votes.fails >= 3 * sum(votes)
-        and 2 * failing >= len(counted)
-    ):
+    elif has_most_fails and 2 * failing >= len(counted):
         broken = votes
 
+    # Does the case come and go? Enough failures went away, and at least 10 % of the runs fail.
     returned = _temporary_failure_days(counted)
     if len(returned) < _MIN_TEMPORARY_FAILURES or 10 * failing < len(counted):
         returned = ()
@@ -66,7 +71,7 @@ def count_votes(runs: Iterable[PastRun], model: str) -> VoteCount:
 
 
 def trim_runs(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
-    """The newest runs that a later count may read, whichever of the models is asked then."""
+    """The newest runs that a later ``count_votes`` may read, whichever of the models it counts."""
     kept: list[int] = []
     for model in {run.model for run in runs}:
         positions = [position for position, run in enumerate(runs) if run.model == model]
@@ -91,10 +96,12 @@ def _temporary_failure_days(runs: Iterable[PastRun]) -> tuple[str, ...]:
 
 
 def _counted_span(runs: Sequence[PastRun]) -> slice:
-    """The newest whole runs that count: at most 60 votes, from before the longest tail that is broken.
+    """The positions of the newest runs that count: whole runs with at most 60 votes, from before the case broke.
 
-    That tail begins with a failing run, and at least 3 of 4 of its runs with votes fail.
+    A case is broken since the longest tail of runs that begins with a failing run, and in which at least 3 of 4 runs with
+    votes fail.
     """
+    # 1. From the newest run back: where does that tail begin?
     failing = 0
     voting = 0
     end = len(runs)
@@ -105,6 +112,7 @@ def _counted_span(runs: Sequence[PastRun]) -> slice:
             if 4 * failing >= 3 * voting:
                 end = position
 
+    # 2. From there back: how many whole runs have at most 60 votes?
     votes = 0
     first = end
     while first:
@@ -116,6 +124,7 @@ def _counted_span(runs: Sequence[PastRun]) -> slice:
 
 
 def _votes(runs: Sequence[PastRun]) -> Votes:
+    """All votes of these runs."""
     text = "".join(run.votes for run in runs)
     return Votes(text.count("F"), text.count("P"))
 

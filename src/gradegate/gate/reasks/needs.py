@@ -39,7 +39,7 @@ class CaseCount(FrozenStruct):
 
 
 class RuleTally(Struct):
-    """What a rule counts of all cases. Those with an error neither passed nor failed."""
+    """What a rule counts of all cases. A case with an error neither passed nor failed."""
 
     passed: int = 0
     failed: int = 0
@@ -68,6 +68,7 @@ class _RulePart(Struct):
     counts: dict[AnswerId, CaseCount | None] = {}
 
     def tally(self) -> RuleTally:
+        """What the rule counts of all cases together."""
         tally = RuleTally()
         for count in self.counts.values():
             if count is not None:
@@ -76,7 +77,7 @@ class _RulePart(Struct):
 
 
 class RuleNeeds:
-    """What the blocking rules still wait for. ``compared``: there is a base to compare with."""
+    """The open grades that blocking rules still wait for, while cases change. ``compared``: there is a base to compare with."""
 
     def __init__(self, rules: Iterable[Rule], cases: Iterable[OpenCase], compared: bool) -> None:
         self._rules = [
@@ -116,6 +117,7 @@ class RuleNeeds:
         return sorted(grades)
 
     def _grades_of_unsettled(self, size: Callable[[Rule, RuleTally], int]) -> list[GradeId]:
+        """Open grades of the rules that may still change. ``size`` says how many open cases of a rule are taken."""
         grades: set[GradeId] = set()
         for parts in self._rules:
             tallies = [(part.rule, part.tally()) for part in parts]
@@ -138,7 +140,7 @@ class RuleNeeds:
 
 
 def split_rule(rule: Rule) -> Iterator[Rule]:
-    """The rule; of one that looks at the base and at the run itself, a rule for each."""
+    """The rule. If it limits both the run and the comparison with the base, a rule for each of them."""
     if rule.has_base_limit and rule.has_run_limit:
         yield replace(rule, max_new_failures=None, max_drop=None)
         yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None)
@@ -214,9 +216,13 @@ def _count_runs(rule: Rule, case: OpenCase) -> CaseCount | None:
     if row is None or not row.grades:
         return None
     grade = row.grades[0]
-    open_ = () if row.has_passed else tuple(open_grades(rule, case))
+    open_: tuple[GradeId, ...] = ()
+    if not row.has_passed:
+        open_ = tuple(open_grades(rule, case))
     if not rule.has_base_limit:
         return CaseCount(row.outcome, open_, grade.undone)
+
+    # Compared with the base: a known failure matters only for drops.
     if open_ and (rule.max_drop is not None or not is_known_failure(row, grade)):
         return CaseCount(row.outcome, open_)
     return CaseCount(FAIL if grade.status == NEW_FAILURE else PASS)

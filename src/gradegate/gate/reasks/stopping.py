@@ -70,24 +70,28 @@ class HistoryRule(FrozenStruct):
 
     fails: int  # of earlier runs
     passes: int
-    mean: float  # by ``mean_share``
+    mean: float  # the mean share of failing asks, by ``mean_share``
     noise: float
-    grades: int  # of the run that may be re-asked
-    returned: str = (
-        ""  # when it failed and passed again, in words; empty where that decides nothing
-    )
+    grades: int  # how many grades of the run may be re-asked
+    # The days on which it failed and passed again, in words. Empty if that decides nothing.
+    returned: str = ""
     keeps_failure: ClassVar[bool] = False
 
     def state(self, votes: Counter[Outcome]) -> BallotState:
         """The state of a ballot with these votes."""
-        fails, passes = votes[FAIL], votes[PASS]
+        fails = votes[FAIL]
+        passes = votes[PASS]
         if not fails and passes:
             return BallotState.PASSED
         if not fails or votes[ERROR] > MOST_ERRORS:
             return BallotState.UNANSWERABLE
+
+        # Do the votes show that the case is broken?
         factor = self.factor(fails, passes)
         if factor >= _ODDS * self.grades:
             return BallotState.RETURNING if self.returned else BallotState.FAILED
+
+        # Do they show that it is as before?
         is_last = votes.total() >= MOST_ASKS
         # A case that fails more and more is not as before: its history excuses no failure that most votes confirm.
         all_fails = self.fails + fails
@@ -121,6 +125,7 @@ class HistoryRule(FrozenStruct):
 
     @property
     def _as_before(self) -> "Beta":
+        """The share of failing asks if the case is as before: what all histories have in common, and the votes on this grade."""
         return Beta(
             _WEIGHT_AS_BEFORE * self.mean + self.fails,
             _WEIGHT_AS_BEFORE * (1 - self.mean) + self.passes,
@@ -128,7 +133,7 @@ class HistoryRule(FrozenStruct):
 
 
 class Beta(NamedTuple):
-    """The parameters of a Beta distribution over the share of failing asks."""
+    """A Beta distribution over the share of failing asks, by its two parameters."""
 
     fails: float
     passes: float

@@ -25,8 +25,8 @@ from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
     env_variables,
+    has_open_braces,
     is_template,
-    is_unchanged,
     undefined_names,
     variables_needed,
 )
@@ -114,7 +114,7 @@ class VariableCheck(Struct):
             return
         for prompt in prompts:
             source = case.options.prefix + prompt.text + case.options.suffix
-            if is_unchanged(source):
+            if has_open_braces(source):
                 text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
                 self.text_notes[Note(text, prompt.origin)] = None
             else:

@@ -16,9 +16,8 @@ from urllib.parse import quote, urlsplit
 from gradegate.http.credentials import Credential
 from gradegate.structs import NamedTexts
 
-SECONDS = (
-    3600  # that a key lives, unless its credentials end earlier; the service allows twelve hours
-)
+# Seconds that a key lives, unless its credentials end earlier; the service allows twelve hours
+SECONDS = 3600
 _HOST = "bedrock.amazonaws.com"
 _SERVICE = "bedrock"
 _ALGORITHM = "AWS4-HMAC-SHA256"

@@ -5,7 +5,7 @@ names that promptfoo takes for its options, model by model, are translated to th
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Request
@@ -153,7 +153,7 @@ class Converse(ChatApi):
             if isinstance(block.get("text"), str):
                 texts.append(block["text"])
             use = block.get("toolUse")
-            if isinstance(use, Mapping):
+            if isinstance(use, dict):
                 calls.append(
                     {"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")}
                 )
@@ -191,7 +191,7 @@ def _tool_config(options: JsonObject) -> JsonObject:
     choice = options.get("toolChoice") or options.get("tool_choice")
     mode = str(choice or "")
     name: Any = ""
-    if isinstance(choice, Mapping):
+    if isinstance(choice, dict):
         name = (
             as_object(choice.get("tool")).get("name")
             or as_object(choice.get("function")).get("name")

@@ -22,9 +22,8 @@ FINISH_WORDS = {
 COMPLETE = ("", "stop", "tool_calls")
 BAD_REQUEST = (400, 422)  # the statuses of a request that the endpoint does not understand
 MAX_COUNT = 10**15
-TOOL = (
-    "give_verdict"  # our tool, which a model has to call if its API takes no schema in another way
-)
+# Our tool, which a model has to call if its API takes no schema in another way
+TOOL = "give_verdict"
 # The most tokens of a grader's first reply if the config sets no limit: of a model that answers at once, and of one that reasons first.
 REPLY_TOKENS = 1024
 REASONING_TOKENS = 8192

@@ -1,7 +1,7 @@
 """A chat model behind HTTP: its API says what is sent and read, the provider where, with which key and at what cost."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
@@ -170,7 +170,7 @@ def _is_verdict_call(calls: Sequence[JsonObject], output: ModelOutput) -> bool:
     """Whether gradegate's own tool is the only call, so that no tool of the vendor ran either."""
     if len(calls) != 1 or calls[0]["type"] != "function":
         return False
-    has_input = isinstance(output.tool_calls[0].get("input"), Mapping)
+    has_input = isinstance(output.tool_calls[0].get("input"), dict)
     return has_input and calls[0]["function"]["name"] == TOOL
 
 
@@ -200,16 +200,21 @@ class EmbeddingModel(HttpModel):
         options = pick_options(self._config, self.sent)
         return {"model": self._model, "input": list(texts), **options, **self._passthrough}
 
-    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        """The vectors in the order of the texts, and the tokens of these. Raises ProviderError."""
-        rows = expect_rows(objects_in(response.get("data")), self.host, texts)
+    def _parse_response(self, response: JsonObject, count: int) -> tuple[list[Any], Any]:
+        """The vectors of ``count`` texts in the order of the texts, and the tokens of these. Raises ProviderError."""
+        rows = expect_rows(objects_in(response.get("data")), self.host, count)
+
+        # Some services number their vectors, and need not send them in order.
         indexes = [row.get("index") for row in rows]
-        if sorted(indexes, key=str) == sorted(range(texts), key=str):
+        is_numbered = sorted(indexes, key=str) == sorted(range(count), key=str)
+        if is_numbered:
             rows = sorted(rows, key=lambda row: row["index"])
         elif any(index is not None for index in indexes):
             raise ProviderError(f"{self.host} numbered its vectors {indexes}")
+
+        vectors = [row.get("embedding") for row in rows]
         tokens = as_object(response.get("usage")).get("prompt_tokens")
-        return [row.get("embedding") for row in rows], tokens
+        return vectors, tokens
 
     def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
@@ -380,7 +385,7 @@ class CompatibleChat(ChatModel):
             return usage
         # US dollars: a number, or one among its parts; anything else says nothing.
         cost: Any = as_object(response.get("usage")).get("cost")
-        if isinstance(cost, Mapping):
+        if isinstance(cost, dict):
             cost = cost.get("total_cost")
         if is_number(cost) and cost >= 0:
             return replace(usage, cost=float(cost), unpriced=0)

@@ -9,7 +9,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecific
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Message
@@ -71,7 +71,7 @@ def uniform_call(call: JsonObject) -> JsonObject:
 def names_in_call(call: Any) -> set[str]:
     """The names that a call gives to its function; only a call with exactly one name can be followed."""
     names: set[str] = set()
-    if isinstance(call, Mapping):
+    if isinstance(call, dict):
         for place in (call, _inner_object(call, _CALL_BODIES)):
             values = (place.get(key) for key in _NAMES)
             names.update(name for name in values if isinstance(name, str) and name.strip())
@@ -90,10 +90,10 @@ def calls_in_text(text: str) -> list[JsonObject] | None:
 
 def parse_calls(value: Any) -> list[JsonObject] | None:
     """The calls of a JSON value: a list of calls, one call, or a message with calls; None for anything else."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         fields = [value.get(CALLS), value.get("function_call")]
         gemini = value.get("toolCall")
-        if isinstance(gemini, Mapping):
+        if isinstance(gemini, dict):
             fields.append(gemini.get("functionCalls"))
         value = flatten_calls(filter(None, fields)) or value
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -115,10 +115,11 @@ def flatten_calls(fields: Iterable[Any]) -> list[Any]:
 
 
 def _is_call(value: Any) -> bool:
-    if not isinstance(value, Mapping):
+    """Whether a value is a call in the form of any vendor."""
+    if not isinstance(value, dict):
         return False
     function = value.get("function", value.get("functionCall"))
-    if isinstance(function, Mapping):
+    if isinstance(function, dict):
         return isinstance(function.get("name"), str)
     if not isinstance(value.get("name"), str):
         return False
@@ -131,7 +132,7 @@ def _is_call(value: Any) -> bool:
 def _inner_object(value: JsonObject, keys: Sequence[str]) -> JsonObject:
     """The first object under one of the keys, else the value itself."""
     for key in keys:
-        if isinstance(value.get(key), Mapping):
+        if isinstance(value.get(key), dict):
             return value[key]  # type: ignore[no-any-return]
     return value
 
@@ -152,7 +153,7 @@ def function_schemas(config: JsonObject) -> JsonObject | None:
     declarations = [config[key] for key in DECLARING if config.get(key)]
     # Bedrock's Converse has tools here. Gemini says here which tools may be called.
     tool_config = config.get("toolConfig")
-    if isinstance(tool_config, Mapping) and tool_config.get("tools"):
+    if isinstance(tool_config, dict) and tool_config.get("tools"):
         declarations.append(tool_config["tools"])
     if not declarations:
         return None
@@ -166,7 +167,7 @@ def function_schemas(config: JsonObject) -> JsonObject | None:
 def _functions_in(declaration: Any) -> Iterator[tuple[str, Any]]:
     """Name and schema of each function of a declaration in any vendor's form."""
     for tool in flatten_calls([declaration]):
-        if not isinstance(tool, Mapping):
+        if not isinstance(tool, dict):
             continue
         group = tool.get("functionDeclarations", tool.get("function_declarations"))
         if group is not None:
@@ -179,9 +180,10 @@ def _functions_in(declaration: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parameter_schema(function: JsonObject) -> Any:
+    """The JSON Schema of a function's parameters, as its declaration has it."""
     schema = _first_value(function, _SCHEMAS)
     converse = function.get("inputSchema")
-    if schema is None and isinstance(converse, Mapping):
+    if schema is None and isinstance(converse, dict):
         schema = converse.get("json")
     return NO_PARAMETERS if schema is None else schema
 
@@ -190,7 +192,7 @@ def _lower_types(schema: Any) -> Any:
     """A schema of Gemini as JSON Schema: Gemini also takes ``STRING`` for ``string``."""
     if isinstance(schema, list):
         return [_lower_types(item) for item in schema]
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return schema
     lowered = {}
     for key, value in schema.items():
@@ -317,7 +319,7 @@ class MessageForm(FrozenStruct):
         return [*images, *texts] if self.images_first else [*texts, *images]
 
     def _read_part(self, part: Any) -> Part:
-        if not isinstance(part, Mapping):
+        if not isinstance(part, dict):
             raise self._refusal("a part of a chat message that is not an object")
         if self._is_vendor_part(part, self.vendor_parts):
             return part
@@ -336,12 +338,12 @@ class MessageForm(FrozenStruct):
         if text is not None:
             return text
         address = part.get("image_url")
-        if self.detail_type and isinstance(address, Mapping) and address.get("detail"):
+        if self.detail_type and isinstance(address, dict) and address.get("detail"):
             return {"type": self.detail_type, "image_url": image, "detail": address["detail"]}
         return Image(image)
 
     def _is_vendor_part(self, part: Any, kinds: Sequence[str]) -> bool:
-        if not isinstance(part, Mapping):
+        if not isinstance(part, dict):
             return False
         if self.typed:
             return part.get("type") in kinds
@@ -349,9 +351,9 @@ class MessageForm(FrozenStruct):
 
     def _read_call(self, call: Any) -> ToolCall:
         function = None
-        if isinstance(call, Mapping) and call.get("type", "function") == "function":
+        if isinstance(call, dict) and call.get("type", "function") == "function":
             function = call.get("function")
-        if not isinstance(function, Mapping):
+        if not isinstance(function, dict):
             function = {}
 
         unsent = function and chat_prompt.unknown_key(call, _CALL_FORM)
@@ -363,7 +365,7 @@ class MessageForm(FrozenStruct):
                 arguments = json.loads(arguments)
             except (ValueError, RecursionError):
                 arguments = None
-        if not isinstance(function.get("name"), str) or not isinstance(arguments, Mapping):
+        if not isinstance(function.get("name"), str) or not isinstance(arguments, dict):
             raise self._refusal(
                 "`tool_calls` other than functions with a `name`, and `arguments` that are a JSON object"
             )
@@ -396,7 +398,7 @@ def _is_plain(message: Message) -> bool:
     if isinstance(content, str):
         return True
     for part in content or ():
-        if not isinstance(part, Mapping):
+        if not isinstance(part, dict):
             return False
         if not chat_prompt.text_of(part) or chat_prompt.unread_key(part):
             return False

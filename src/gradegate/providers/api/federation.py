@@ -20,6 +20,7 @@ from gradegate.http.client import Client
 from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
 from gradegate.http.tokens import Token, parse_lifetime
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.provider import ProviderSetup, find_key
 from gradegate.security.environment import Environment, VariableUse
 from gradegate.security.hosts import host_at
@@ -234,20 +235,16 @@ def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]
 
 
 def _error_words(content: Any) -> str:
-    """The words of an error. Its member ``error`` is a text in OAuth, and an object in APIs."""
-    error = content
-    if isinstance(content, dict):
-        error = content.get("error", content)
-    details = error if isinstance(error, dict) else content
+    """The words of an error: OAuth's ``{"error": CODE, "error_description"}``, an API's ``{"error": {"code", "message"}}``, or a text."""
+    error = as_object(content).get("error")
+    details = error if isinstance(error, dict) else as_object(content)
 
-    parts: list[Any] = []
-    if isinstance(error, str):
-        parts.append(error)
-    if isinstance(details, dict):
-        parts += [details.get("code"), details.get("message"), details.get("error_description")]
-
-    texts = [str(part) for part in parts if isinstance(part, str | int) and part]
-    lines = [" ".join(text.split()) for text in texts]
+    parts = [part for part in (content, error) if isinstance(part, str)]
+    for key in ("code", "message", "error_description"):
+        value = details.get(key)
+        if value and isinstance(value, str | int):
+            parts.append(str(value))
+    lines = [" ".join(part.split()) for part in parts if part]
     return ": ".join(dict.fromkeys(lines)) or "no reason given"
 
 
@@ -266,11 +263,14 @@ def parse_token(content: JsonObject, failure: str, host: str) -> Token:
 
 # --- Google's ---------------------------------------------------------------------------------------------------
 
-# The file that google-github-actions/auth writes is an ``external_account`` of https://google.aip.dev/auth/4117, as the ``google-auth``
-# package 2.62 reads it: GitHub's token becomes a federated one at
-# https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token, and that one of a service account, where the file names any, at
-# https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken. A pull request can write
-# files: what this one says is followed to Google's own hosts alone, and GitHub's token comes from the runner's own address.
+# The file that google-github-actions/auth writes is an ``external_account`` of https://google.aip.dev/auth/4117. It is read as the
+# ``google-auth`` package 2.62 reads it:
+# 1. GitHub's token is exchanged for a federated token:
+#    https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token
+# 2. If the file names a service account, that token is exchanged for a token of the account:
+#    https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
+# A pull request can write files. So this file is followed only to Google's own hosts, and GitHub's token comes only from the address
+# of the runner.
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
 STS = "https://sts.googleapis.com/v1/token"

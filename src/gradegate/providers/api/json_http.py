@@ -189,7 +189,8 @@ def response_error(answer: Response) -> ProviderError:
     try:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
-        body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
+        start = answer.body[:1200].decode("utf-8", "replace")
+        body = excerpt(start.strip(), 300)
 
     codes = _error_codes(body)
     is_redirect = 300 <= answer.status < 400
@@ -223,19 +224,27 @@ def _error_codes(body: Any) -> set[str]:
 
 
 def error_text(body: Any) -> str:
-    """The message of ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}`` or FastAPI's ``{"detail"}``, or the text itself."""
-    message = _first_of_list(body)
-    if isinstance(message, dict):
-        message = message.get("error") or message
-        if isinstance(message, dict):
-            keys = ("message", "detail", "type", "code")
-            message = next((message[key] for key in keys if message.get(key)), message)
-        if not isinstance(message, str | int):
-            message = json.dumps(message, ensure_ascii=False)
+    """The message of an error body in one line: of ``{"error": {...}}``, ``{"error": "..."}``, or of the body itself.
+
+    An object without a member for its message, such as FastAPI's ``{"detail"}``, is shown as JSON.
+    """
+    error = _first_of_list(body)
+    if isinstance(error, dict):
+        error = error.get("error") or error
+
+    message = error
+    if isinstance(error, dict):
+        for key in ("message", "detail", "type", "code"):
+            if error.get(key):
+                message = error[key]
+                break
+    if not isinstance(message, str | int):
+        message = json.dumps(message, ensure_ascii=False)
     return excerpt(" ".join(str(message).split()), 500)
 
 
 def _first_of_list(body: Any) -> Any:
+    """Google may answer a list with one error."""
     return body[0] if isinstance(body, list) and body else body
 
 

@@ -6,7 +6,7 @@ in the types of the ``openai`` package 3.54.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Message, Request
@@ -223,7 +223,7 @@ class Responses(ChatApi):
         response_format = config.get("response_format")
         if response_format:
             schema = as_object(response_format).get("json_schema")
-            if isinstance(schema, Mapping):
+            if isinstance(schema, dict):
                 # Chat Completions has name and schema in an object under `json_schema`. Here they stand beside `type`.
                 text["format"] = {"type": "json_schema", **schema}
             else:

@@ -112,8 +112,9 @@ def _line(spec: ProviderSpec, option: str) -> Origin:
 
 
 def _mapping_mistakes(spec: ProviderSpec, known_options: Sequence[str]) -> Iterator[Mistake]:
+    """Options that have to be mappings, and are something else."""
     for name in _MAPPINGS:
-        if name in known_options and not isinstance(spec.config.get(name) or {}, Mapping):
+        if name in known_options and not isinstance(spec.config.get(name) or {}, dict):
             yield Mistake(
                 f"`{name}` of `{spec.id}` is not a mapping",
                 _line(spec, name),
@@ -134,7 +135,8 @@ def _name_mistakes(
         elif name in known_options:
             continue
         elif name in _TOOLS:
-            if value.get("enabled", value) if isinstance(value, Mapping) else value:
+            is_enabled = value.get("enabled", value) if isinstance(value, dict) else value
+            if is_enabled:
                 yield Mistake(
                     f"`{name}` of `{spec.id}` gives the model something that gradegate lacks, so a different answer would be graded",
                     _line(spec, name),
@@ -167,7 +169,7 @@ def _value_mistakes(
     written = [*spec.config.items()]
     for group in _GROUPS:
         inner = spec.config.get(group)
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             written += [(f"{group}.{name}", value) for name, value in inner.items()]
 
     for path, value in written:

@@ -79,9 +79,8 @@ class Provider:
     chosen: str = ""  # what it was chosen for, in words; empty if the config names it
     is_grader: bool = False  # an assertion asks it
     notes: tuple[Note, ...] = ()  # what the user should know of its options
-    tools: JsonObject | None = (
-        None  # the functions that it may call, as `function_schemas` gives them
-    )
+    # The functions that it may call, as `function_schemas` gives them; None if they are not known
+    tools: JsonObject | None = None
     missing: tuple[Mistake, ...] = ()  # the keys that it lacks
     # Why the tools of a target that is only named are not known
     tool_mistakes: tuple[Mistake, ...] = ()

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -82,7 +81,7 @@ def read_response_transform(written: Any) -> ResponseTransform:
     """Raises ValueError for JavaScript that cannot be used."""
     if not written:
         return ResponseTransform()
-    if not isinstance(written, str | Mapping):
+    if not isinstance(written, str | dict):
         raise ValueError(f"transformResponse is not text: {written!r}")
     # A function or a file may call the text by another name.
     is_expression = isinstance(written, str) and not is_function(written)
@@ -146,7 +145,7 @@ _SINGLE_VARIABLE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 def fill_url(url: str, query: NamedTexts, variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
-    filled = render(url, variables, into="url")
+    filled = render(url, variables, text_format="url")
     if _DOT_STEP.search(filled.partition("?")[0]) and not _DOT_STEP.search(url):
         raise ValueError(
             "a variable makes a step of the path `.` or `..`, which would be another path"
@@ -177,14 +176,14 @@ def fill_body(
     added_type = JSON
     body: bytes | None
     if whole is not None:
-        members = template if isinstance(template, Mapping) else {}
+        members = template if isinstance(template, dict) else {}
         body = _encode({**members, **whole})
     elif template is None:
         return None, ""
     elif not isinstance(template, str):
         body = _encode(_fill_values(template, variables))
     elif FORM in content_type:
-        body = render(template, variables, into="url").encode()
+        body = render(template, variables, text_format="url").encode()
     elif "json" in content_type or (not content_type and template.lstrip()[:1] in ("{", "[")):
         body = _fill_json(template, variables)
     else:
@@ -201,7 +200,7 @@ def _fill_json(template: str, variables: Variables) -> bytes:
     if isinstance(parsed, dict | list):
         return _encode(_fill_values(parsed, variables))
     # A template that is not JSON by itself, such as {"n": {{n}}}: what it makes must be.
-    text = render(template, variables, into="json")
+    text = render(template, variables, text_format="json")
     try:
         json.loads(text)
     except ValueError as e:
@@ -216,7 +215,7 @@ def _fill_values(template: Any, variables: Variables) -> Any:
         text = render(written, variables)
         if _SINGLE_VARIABLE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
-                return json.loads(render(written, variables, into="json"))
+                return json.loads(render(written, variables, text_format="json"))
         return text
 
     return change_texts(template, fill)

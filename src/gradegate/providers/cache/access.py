@@ -5,7 +5,8 @@ from pathlib import Path
 
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
-from gradegate.files.git import Vouched, folders_of, head_of, repository_of
+from gradegate.files.git import folders_of, head_of, repository_of
+from gradegate.files.vouched import Vouched
 from gradegate.providers.cache.reply_cache import ReplyCache
 from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
 from gradegate.security.environment import Environment
@@ -68,7 +69,7 @@ def _problem_with(folder: Path, workspace: str, *, is_certain: bool) -> str:
         return ""
     try:
         files = Vouched(root.resolve(), folders_of(root)[1] / "objects", commit, "")
-        if files.holds(folder.relative_to(root.resolve()).parts):
+        if files.contains(folder.relative_to(root.resolve()).parts):
             return "it is not used, because its folder is in the commit that is checked out; remove it there"
     except (OSError, ValueError, LookupError):
         if is_certain:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.http.budget import Budget
@@ -43,6 +43,13 @@ class CalledProvider(Protocol):
         """US dollars per token read and written."""
 
 
+class ReplyKey(NamedTuple):
+    """The key under which the reply to a request is kept, and the key of the HMAC that proves who wrote it."""
+
+    key: bytes
+    seal_key: bytes
+
+
 @dataclass(eq=False)
 class CacheScope:
     """A place in a run from which one call after another is made; ``names`` are the steps to the scopes below it."""
@@ -51,25 +58,29 @@ class CacheScope:
     role: str
     path: tuple[Any, ...]
     names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
-    calls: Counter[bytes] = field(default_factory=Counter)  # equal requests so far
+    calls: Counter[bytes] = field(
+        default_factory=Counter
+    )  # so far, by a digest that equal requests share
 
     def below(self, *steps: Any, role: str = "") -> CacheScope:
         """A scope for calls that may be made at the same time as those of other scopes."""
         return CacheScope(self.replies, role or self.role, (*self.path, *steps))
 
-    def next_key(self, request: HttpRequest) -> tuple[bytes, bytes]:
-        """The key of a request and the key of its replies' HMACs.
+    def next_key(self, request: HttpRequest) -> ReplyKey:
+        """The key of the reply to a request that is about to be made.
 
-        Equal requests of a scope have a key each, the same keys in every run that makes the same calls.
+        Equal requests of a scope are numbered, so each has a key of its own: the same in every run that makes the same calls.
         """
         identity, seal_key = self.replies.keys_of(request, self.role)
-        text = repr((SCHEMA, self.role, self.path, identity))
-        digest = hashlib.sha256(text.encode("utf-8", "backslashreplace"))
+        place = repr((SCHEMA, self.role, self.path, identity))
+        digest = hashlib.sha256(place.encode("utf-8", "backslashreplace"))
         digest.update(hashlib.sha256(request.content or b"").digest())
-        same = digest.digest()
-        self.calls[same] += 1
-        digest.update(self.calls[same].to_bytes(8, "big"))
-        return digest.digest(), seal_key
+
+        equal_requests = digest.digest()
+        self.calls[equal_requests] += 1
+        number = self.calls[equal_requests]
+        digest.update(number.to_bytes(8, "big"))
+        return ReplyKey(digest.digest(), seal_key)
 
 
 _SCOPE: ContextVar[CacheScope | None] = ContextVar("scope", default=None)
@@ -107,7 +118,7 @@ def with_own_scope(number: int, task: Callable[[], T]) -> Callable[[], T]:
 
 
 class ProviderCall:
-    """A call, however many requests it takes; what is sent in its ``with`` is sent for it.
+    """A call of a provider, however many requests it takes. Requests that are sent inside its ``with`` block belong to it.
 
     A call without a scope is always sent. With ``afresh`` the cache is neither read nor written.
     """
@@ -116,12 +127,12 @@ class ProviderCall:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
         self._scope = current_scope() if provider.is_repeatable and not afresh else None
-        self._key = b"", OPEN  # of the last request
+        self._key = ReplyKey(b"", OPEN)  # of the last request
         self._hits = 0
-        self._responses: list[tuple[tuple[bytes, bytes], Response]] = []  # with their keys
+        self._responses: list[tuple[ReplyKey, Response]] = []
         self._usage = NO_USAGE
-        self._unpaid = 0  # replies whose price is not told yet
-        self._paid = False
+        self._unpaid = 0  # replies whose price the budget does not know yet
+        self._paid = False  # whether `pay_reply` has charged a reply
 
     def __enter__(self) -> Self:
         self._token = CURRENT_CALL.set(self)

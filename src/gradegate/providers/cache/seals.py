@@ -50,13 +50,15 @@ class Seals:
     secret: str = field(default="", repr=False)
 
     def identify(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
-        """All of a request but its body, with names in place of credentials; and the seal key of replies to it.
+        """The texts that identify a request, without its body and its credentials; and the key that seals replies to it.
 
-        The credentials that the first leaves out are part of the second, so no reply serves a request with another credential.
+        Names stand in place of the credentials. The seal key follows from these, so no reply serves a request with another
+        credential.
         """
         headers = sorted(f"{name.lower()}: {text}" for name, text in request.headers.items())
         texts, names = _name_credentials(
-            (request.method, request.url, *headers), tuple(self.credentials.items())
+            (request.method, request.url, *headers),
+            tuple(self.credentials.items()),
         )
 
         secret = self.secret
@@ -65,16 +67,17 @@ class Seals:
             secret = "\0".join(value for value in lasting if len(value) >= SHORTEST)
         if not secret:
             return texts, OPEN
-        return texts, hkdf(_encode(secret), SALT, _encode(f"{role} {request.host}"))
+        info = f"{role} {request.host}"
+        return texts, hkdf(_encode(secret), SALT, _encode(info))
 
 
 @lru_cache(1024)  # called for each request, mostly with the same texts
 def _name_credentials(
     texts: tuple[str, ...], credentials: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The texts with names in place of credentials, and these names. The longer of two credentials is replaced first.
+    """The texts with names in place of credentials, and these names. ``credentials`` are pairs of a name and a value.
 
-    A name stands between two signs that no request contains.
+    The longer of two credentials is replaced first. A name stands between two signs that no request contains.
     """
     names = []
     for name, value in sorted(credentials, key=lambda pair: (-len(pair[1]), pair[0])):

@@ -115,7 +115,8 @@ class _MessageParser:
 
     def add(self, message: Any) -> None:
         """Parse the next message. Raises ConfigError."""
-        role = self._check_keys(message)
+        role = self._parse_role(message)
+        self._check_keys(message, role)
         parts = self._parse_content(message.get("content"))
         if parts.calls and role != "assistant":
             raise self._error(f"a tool call is in a message with the role `{role}`")
@@ -133,19 +134,23 @@ class _MessageParser:
             ids = [result[key] for key in _RESULT_IDS if result.get(key)]
             self._add_result(ids[0] if ids else None, result)
 
-    def _check_keys(self, message: Any) -> str:
-        """The role of a message. Raises ConfigError for an unknown role or key."""
+    def _parse_role(self, message: Any) -> str:
+        """The role of a message. Raises ConfigError if it is not known."""
         role = as_mapping(message).get("role")
         if not isinstance(role, str) or role not in _KEYS:
             raise self._error("a message has no known role", _MESSAGE_CURE)
+        return role
+
+    def _check_keys(self, message: JsonObject, role: str) -> None:
+        """Raises ConfigError for a key that is not known: it might be a tool call."""
         for key, value in message.items():
             if key not in _KEYS[role] and value is not None:
                 what = f"unknown key `{excerpt(key, 60)}` of a message"
                 cure = suggest(key, _KEYS[role]) or f"remove it; {_CALL_CURE}"
                 raise self._error(what, cure)
-        return role
 
     def _parse_content(self, content: Any) -> _Parts:
+        """The content of a message: a text, or a list of texts and parts. Raises ConfigError."""
         if isinstance(content, str):
             return _Parts(texts=[content])
         if content is not None and not isinstance(content, list):
@@ -153,25 +158,30 @@ class _MessageParser:
 
         parts = _Parts()
         for item in content or ():
-            part: JsonObject = {"text": item} if isinstance(item, str) else as_mapping(item)
-            part_type = str(part.get("type") or "")
-            text = part.get("text")
-            keys = {key for key, value in part.items() if value is not None}
-            is_text = part_type in _TEXT_PARTS and isinstance(text, str)
-            if is_text and keys <= _TEXT_PART_KEYS:
-                parts.texts.append(str(text))
-            elif part_type == "refusal" and isinstance(part.get("refusal"), str):
-                parts.texts.append(part["refusal"])
-            elif part_type in _CALL_PARTS or keys == {"functionCall"}:
-                parts.calls.append(parse_tool_call(part, self._origin))
-            elif part_type in _RESULT_PARTS or part_type.endswith("_tool_result"):
-                parts.results.append(part)
-            elif part_type not in _IGNORED_PARTS:
-                shown = "a part without a type"
-                if part_type:
-                    shown = f"a part of the type `{excerpt(part_type, 60)}`"
-                raise self._error(f"the content of a message has {shown} that is not known")
+            if isinstance(item, str):
+                parts.texts.append(item)
+            else:
+                self._add_part(as_mapping(item), parts)
         return parts
+
+    def _add_part(self, part: JsonObject, parts: _Parts) -> None:
+        """Add a part to those of its kind. Raises ConfigError for an unknown part: it might be a tool call."""
+        part_type = str(part.get("type") or "")
+        keys = {key for key, value in part.items() if value is not None}
+        text = part.get("text")
+        if part_type in _TEXT_PARTS and isinstance(text, str) and keys <= _TEXT_PART_KEYS:
+            parts.texts.append(text)
+        elif part_type == "refusal" and isinstance(part.get("refusal"), str):
+            parts.texts.append(part["refusal"])
+        elif part_type in _CALL_PARTS or keys == {"functionCall"}:
+            parts.calls.append(parse_tool_call(part, self._origin))
+        elif part_type in _RESULT_PARTS or part_type.endswith("_tool_result"):
+            parts.results.append(part)
+        elif part_type not in _IGNORED_PARTS:
+            shown = "a part without a type"
+            if part_type:
+                shown = f"a part of the type `{excerpt(part_type, 60)}`"
+            raise self._error(f"the content of a message has {shown} that is not known")
 
     def _add_answer(self, message: JsonObject, parts: _Parts) -> None:
         """Add a turn of the assistant with its tool calls."""

@@ -12,7 +12,8 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.documents import Map
 from gradegate.files.limits import TooMuch
-from gradegate.files.workspace import Workspace, searched
+from gradegate.files.patterns import folder_of_pattern
+from gradegate.files.workspace import Workspace
 from gradegate.recordings.parsing.fields import unwritable_part
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
@@ -80,7 +81,7 @@ def _locate_files(written: str, context: Context) -> dict[Path, Workspace]:
     have put the link there.
     """
     path = Path(os.path.abspath(context.cwd / written))  # noqa: PTH100  # links stay as they are
-    folder = searched(path)
+    folder = folder_of_pattern(path)
     is_below_cwd = path.is_relative_to(context.cwd.absolute())
     around = context.cwd if is_below_cwd else folder.parent
     workspace = Workspace.around(around / "answers", around, context.environment)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
-from gradegate.files.plain_files import Place, remove, replacing
+from gradegate.files.plain_files import Place, remove, replace_file
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.results.baseline import RESULTS
 from gradegate.results.run_result import Decision
@@ -42,13 +42,14 @@ def find_reports(outputs: Iterable[str]) -> dict[str, Report]:
 def report_for_path(path: str) -> Report | None:
     """The report with the longest suffix that the path ends with, or None."""
     name = path.rpartition("/")[2]
-    # `agent.md` has the suffix `.agent.md`, too, without a dot before.
-    suffixes = [f".{name}"] if "." in name.strip(".") else []
-    suffixes += [name[position:] for position, character in enumerate(name) if character == "."]
-    for suffix in suffixes:
-        for report in REPORTS.mentioning(suffix):
-            if report.suffix == suffix:
-                return report
+    if "." in name.strip("."):  # `agent.md` has the suffix `.agent.md`, too
+        name = f".{name}"
+    for position, character in enumerate(name):
+        if character == ".":
+            suffix = name[position:]
+            for report in REPORTS.mentioning(suffix):
+                if report.suffix == suffix:
+                    return report
     return None
 
 
@@ -88,7 +89,7 @@ def write_documents(
     failures = {}
     for path, render in documents.items():
         try:
-            with replacing(places[path]) as file:
+            with replace_file(places[path]) as file:
                 file.writelines(_hide_secrets(render(), hide).parts)
         except OSError as e:
             failures[path] = f"{path} could not be written: {e.strerror or e}"
@@ -130,11 +131,14 @@ def find_places(outputs: Iterable[str], cwd: Path, environment: Environment) -> 
 
 
 def _find_place(output: str, cwd: Path, root: Path, is_fenced: bool) -> Place:
+    """Find the place of an output. ``is_fenced``: it must be inside the root. Raises ConfigError."""
     if "\0" in output:
         what = f"the output {output!r} contains a NUL character"
         raise ConfigError.at(what, None, "write a plain path")
     # `..` is resolved by the words of the path. Where a link on the way leads does not matter.
     path = Path(os.path.abspath(cwd / output))  # noqa: PTH100
+
+    # The outermost folder of the path that is inside the root. The folders below it need not exist.
     inside = next((folder for folder in reversed(path.parents) if _is_in(folder, root)), None)
     if inside is None:
         if is_fenced:
@@ -145,6 +149,7 @@ def _find_place(output: str, cwd: Path, root: Path, is_fenced: bool) -> Place:
             cure = f"create it, or {_ELSEWHERE}, where folders are created"
             raise ConfigError.at(what, None, cure)
         return Place(path.parent.resolve(), (path.name,))
+
     folders = inside.resolve().relative_to(root).parts
     place = Place(root, (*folders, *path.relative_to(inside).parts), is_fenced)
     if ".git" in map(str.casefold, place.parts):

@@ -74,6 +74,7 @@ def _change_texts(value: Any, change: Redact) -> Any:
 
 
 def _change_mapping(mapping: Mapping[Any, Any], change: Redact) -> Mapping[Any, Any]:
+    """Apply a function to all texts in a mapping, its keys included. The result is the same object if no text changes."""
     changed = {}
     is_same = True
     for key, item in mapping.items():
@@ -86,6 +87,7 @@ def _change_mapping(mapping: Mapping[Any, Any], change: Redact) -> Mapping[Any, 
 
 
 def _change_items(items: list[Any] | tuple[Any, ...], change: Redact) -> Sequence[Any]:
+    """Apply a function to all texts in a list or a tuple. The result is the same object if no text changes."""
     changed_items = []
     is_same = True
     for item in items:

@@ -1,4 +1,7 @@
-"""The contract of a report: a pure function from a decision to a document. Other modules write or post the document."""
+"""The contract of a report: a pure function from a decision to a document. Other modules write or post the document.
+
+A new format is a module of ``reports/`` that registers a ``Report`` in ``REPORTS``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from gradegate.reports.format.markdown import Markdown
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
+# What links in a results.json must look like, by their fields.
 _LINK_PATTERNS = {
     "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),
     "repository": re.compile(r"[\w.-]+/[\w.-]+"),
@@ -76,6 +80,7 @@ def list_parts(start: str, items: Iterable[str]) -> Iterator[str]:
 
 
 def _escape_part(part: str) -> Escaped:
+    """A part of JSON with escapes in place of characters that a terminal would not show."""
     if not part.replace("\n", "").isprintable():  # the pattern is slow, and few parts need it
         part = _NOT_ASCII.sub(_escape_invisible, part)
     return Escaped(part)

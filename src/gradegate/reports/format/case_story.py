@@ -1,4 +1,4 @@
-"""One case of a run: found by what somebody calls it, and told from the question to the decision (``templates/story.txt``)."""
+"""Finds a case by what somebody calls it, and tells it from the question to the decision (``templates/story.txt``)."""
 
 import re
 from collections.abc import Sequence
@@ -20,31 +20,36 @@ _EFFECTS = {
     Effect.KNOWN: "it does not block",
     Effect.ADVISES: "it does not block",
 }
-_ID = re.compile(r"[0-9a-f]{6,64}")
-_NUMBER = re.compile(r"#?(\d{1,9})")
+_ID = re.compile(r"[0-9a-f]{6,64}")  # the beginning of an id: "9f86d0"
+_NUMBER = re.compile(r"#?(\d{1,9})")  # "7" or "#7"
 _MOST_OFFERED = 3  # similar names
 _MOST_SEARCHED = 5000  # names among which similar ones are looked for
 
 
 def find_rows(rows: Sequence[Row], wanted: str) -> list[int]:
-    """Find rows by what somebody calls them. Gives their places; the first of these ways that finds any decides.
+    """Find rows by what somebody calls them, and give their places.
 
-    The whole name, the number in results.json (from 1, ``7`` or ``#7``), the beginning of the id, a part of the name.
+    Four ways are tried, and the first that finds a row decides: the whole name, the number in results.json (``7`` or ``#7``, from 1),
+    the beginning of the id, and a part of the name.
     """
     text = wanted.strip().casefold()
     if not text:
         return []
+
     names = [visible_name(row).casefold() for row in rows]
-    whole = [place for place, name in enumerate(names) if name == text]
-    if whole:
-        return whole
+    by_name = [place for place, name in enumerate(names) if name == text]
+    if by_name:
+        return by_name
+
     number = _NUMBER.fullmatch(text)
     if number and 1 <= int(number[1]) <= len(rows):
         return [int(number[1]) - 1]
+
     if _ID.fullmatch(text):
         by_id = [place for place, row in enumerate(rows) if row.key.hex().startswith(text)]
         if by_id:
             return by_id
+
     return [place for place, name in enumerate(names) if text in name]
 
 

@@ -82,6 +82,7 @@ def _metric_name(grade: Grade) -> str:
 
 
 def _score_metric(name: str, grades: Sequence[Grade]) -> MetricScores:
+    """Summarize the grades of a metric. An upper limit is no threshold of a score."""
     outcomes = [grade.outcome for grade in grades]
     scores = [grade.score for grade in grades if _is_plottable(grade.score)]
     limits = {grade.threshold for grade in grades if not grade.most}

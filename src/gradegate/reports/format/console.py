@@ -114,6 +114,7 @@ def _parse_line(text: str) -> Line:
 
 
 def _template_values(decision: Decision, view: View, written: Sequence[str]) -> dict[str, Any]:
+    """What ``templates/console.txt`` knows, by the names there."""
     run = decision.run
     groups = findings_to_read(decision)
     blocking = [finding.row for finding in groups[Effect.BLOCKS]]

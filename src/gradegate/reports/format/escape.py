@@ -1,7 +1,7 @@
 """Texts and values that people can read safely: nothing in them hides, changes the order of signs, or commands a runner."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gradegate.core.numbers import format_count
@@ -33,6 +33,7 @@ _HIDDEN = (
     "\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# A joiner behind a letter that may need it, or a hidden character, which is the group
 _ODD = re.compile(rf"(?<=[^\x00-\x7f\s{_HIDDEN}])[{_JOINERS}]|([{_HIDDEN}])")
 
 
@@ -139,29 +140,33 @@ def outline(value: Any, limit: int) -> str:
 
 
 def _outline_lines(value: Any, depth: int = 40) -> Iterator[str]:
+    """Yield the lines of a list or a mapping. What is nested deeper than ``depth`` is written as JSON."""
     pairs = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
     for key, item in pairs:
         is_nested = isinstance(item, list | tuple | Mapping) and key != "arguments"
+        lines: Iterable[str]
         if is_nested and item and depth and not _is_short_list(item):
             lines = _outline_lines(item, depth - 1)
             is_block = True
         else:
             text = _outline_text(item)
-            lines = iter(text.split("\n"))
+            lines = text.split("\n")
             is_block = "\n" in text
 
         # An item of a list starts on the line of its dash, and a text of one line on that of its key.
+        margin = f"{key}: "
         if key == "-":
-            yield f"- {next(lines)}"
+            margin = "- "
         elif is_block:
             yield f"{key}:"
-        else:
-            yield f"{key}: {next(lines)}"
+            margin = "  "
         for line in lines:
-            yield f"  {line}"
+            yield margin + line
+            margin = "  "
 
 
 def _outline_text(item: Any) -> str:
+    """Data as text: ``none``, words with commas between, or JSON."""
     if item in ([], (), {}, None):
         return "none"
     return ", ".join(item) if _is_short_list(item) else format_value(item)

@@ -24,6 +24,7 @@ def guard_streams() -> None:
 
 
 def _open_stream(stream: TextIO | None, descriptor: int) -> TextIO:
+    """A text stream on a descriptor that never raises, with the encoding of the stream it replaces."""
     raw = _LossyFile(descriptor, "w", closefd=False)
     buffer = io.BufferedWriter(raw)  # type: ignore[type-var]  # a FileIO may return None, this one never does
     return io.TextIOWrapper(

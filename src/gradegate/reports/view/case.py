@@ -123,6 +123,7 @@ def view_case(finding: Finding, mark_words: bool = True) -> CaseView:
 def _view_assertion(
     row: Row, decisive: Sequence[Grade], mark_words: bool, grade: Grade
 ) -> AssertionView:
+    """An assertion of a row as a report shows it. ``decisive`` are the row's grades that take part in deciding."""
     expected = expected_text(grade.assertion)
     difference = None
     # What a negated assertion names is what the answer should not contain.
@@ -133,6 +134,7 @@ def _view_assertion(
 
 
 def _view_messages(row: Row) -> list[MessageView]:
+    """The messages of a conversation, each with the assertions that blame it."""
     failures = defaultdict(list)  # names of assertions by the number of a message
     for grade in row.grades:
         if grade.has_failed:

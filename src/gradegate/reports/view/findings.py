@@ -186,6 +186,7 @@ def classify_row(row: Row, blocks: bool, doubtful: Sequence[Rule] = (), place: i
 
 
 def _effect_without_blocking(finding: Finding, doubtful: Sequence[Rule]) -> Effect:
+    """The effect of a row that is no reason why the run is blocked."""
     row = finding.row
     if row.counts and row.has_error:
         return Effect.UNCLEAR

@@ -221,22 +221,21 @@ def power_line(rule: Rule, power: Power, several_files: bool) -> str:
         return f"{text}: it is already missed by {format_count(-slack, 'case')}"
 
     points = 100 * slack / max(cases, 1)
+    blocked_runs = format_chance(power.unchanged or 0.0)
     text += f": {slack:,} more may fail ({points:.1f} points) before it blocks"
-    text += (
-        f". It blocks an unchanged pull request in {format_chance(power.unchanged or 0.0)} of runs"
-    )
+    text += f". It blocks an unchanged pull request in {blocked_runs} of runs"
 
-    chances = {}  # by the number of broken cases
-    for broken, share in (
+    # How often the rule notices that one case breaks, three, and five percent of all. No more can break than pass now.
+    chances = {}  # by the number of cases
+    for broken, chance in (
         (1, power.one_broken),
         (3, power.three_broken),
         (power.five_percent, power.five_points),
     ):
-        chances[min(broken, cases - failing_before)] = share or 0.0
+        chances[min(broken, cases - failing_before)] = chance or 0.0
+    chances.pop(0, None)
     notices = [
-        f"{broken:,} broken in {format_chance(chances[broken])}"
-        for broken in sorted(chances)
-        if broken
+        f"{broken:,} broken in {format_chance(chances[broken])}" for broken in sorted(chances)
     ]
     if notices:
         text += f", and notices {', '.join(notices)}"

@@ -1,4 +1,8 @@
-"""The words that all reports share for outcomes, cases, assertions and rules. Texts are visible lines."""
+"""The words that all reports share for runs, cases, assertions and rules, so that each says the same in the same words.
+
+A text from here is one visible line, and may contain anybody's words: a report escapes it for its format. Templates know the module
+as ``words``.
+"""
 
 import sys
 from collections import Counter
@@ -138,21 +142,30 @@ def recorded_files_notice(made: Made) -> str:
 
 def outcome_counts(counts: Counts) -> str:
     """``9 passed, 2 failed, 1 error``, without what did not happen."""
-    parts = (
-        (counts.passed, f"{counts.passed:,} passed"),
-        (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, format_count(counts.errored, "error")),
+    return (
+        _join_counts(
+            (counts.passed, f"{counts.passed:,} passed"),
+            (counts.failed, f"{counts.failed:,} failed"),
+            (counts.errored, format_count(counts.errored, "error")),
+        )
+        or "nothing was graded"
     )
-    return ", ".join(text for number, text in parts if number) or "nothing was graded"
+
+
+def _join_counts(*counts: tuple[int, str]) -> str:
+    """The texts of numbers that are not 0."""
+    return ", ".join(text for number, text in counts if number)
 
 
 def run_counts(decision: Decision) -> str:
     """The outcomes of cases and assertions in one line."""
-    cases, grades = decision.cases, decision.grades
+    cases = decision.cases
+    grades = decision.grades
     if not decision.run.rows:
         return "No case was run, and no model was asked"
-    text = f"{format_count(cases.planned, 'case')}: {outcome_counts(cases)}. "
-    return text + f"{format_count(grades.planned, 'assertion')}: {outcome_counts(grades)}"
+    of_cases = f"{format_count(cases.planned, 'case')}: {outcome_counts(cases)}"
+    of_grades = f"{format_count(grades.planned, 'assertion')}: {outcome_counts(grades)}"
+    return f"{of_cases}. {of_grades}"
 
 
 def base_comparison(report: BaselineReport | None) -> str:
@@ -162,7 +175,7 @@ def base_comparison(report: BaselineReport | None) -> str:
     """
     if report is None:
         return ""
-    parts = (
+    changes = _join_counts(
         (report.new_failures, format_count(report.new_failures, "new failure")),
         (report.pre_existing, format_count(report.pre_existing, "known failure")),
         (report.unsteady, f"{report.unsteady:,} unsteady"),
@@ -171,8 +184,7 @@ def base_comparison(report: BaselineReport | None) -> str:
         (report.new, format_count(report.new, "new case")),
         (len(report.removed), f"{format_count(len(report.removed), 'case')} removed"),
     )
-    changes = ", ".join(text for number, text in parts if number) or "nothing changed"
-    text = f"Compared with the base{describe_base(report)}: {changes}"
+    text = f"Compared with the base{describe_base(report)}: {changes or 'nothing changed'}"
     text += f", of {format_count(report.compared, 'compared case')}"
 
     increases = []
@@ -462,7 +474,7 @@ def rule_counts(result: RuleResult) -> str:
 
 
 def rule_requirement(result: RuleResult) -> str:
-    """What a rule requires."""
+    """What a rule requires: ``at least 90% pass, no new failure``."""
     rule = result.rule
     parts = ["every case passes"] if rule.every_case else []
     for name, limit in LIMITS.items():

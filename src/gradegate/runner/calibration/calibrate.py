@@ -23,10 +23,10 @@ from gradegate.core.numbers import (
 )
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate.calibration import (
-    ASKS,
-    FEW,
-    NOISE,
-    VOTES,
+    MIN_ASKS,
+    MIN_FLIP_VOTES,
+    MIN_LABELS,
+    NOISE_RANGE,
     Agreement,
     Calibration,
     JudgedOutput,
@@ -439,7 +439,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     overall = calibration.overall
     if overall.too_few:
         kinds = " and of ".join(f"`{name}`" for name in overall.too_few)
-        yield f"Too few labels of {kinds}: with fewer than {FEW}, their figures mean little"
+        yield f"Too few labels of {kinds}: with fewer than {MIN_LABELS}, their figures mean little"
     if overall.errors:
         yield f"{format_count(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
     corrections = []
@@ -451,12 +451,12 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
             )
     if corrections:
         yield f"Corrected for its mistakes (Rogan and Gladen), a pass rate of this grader means {', '.join(corrections)}"
-    needed = f"`noise` is suggested from {VOTES} votes on outputs that mostly pass"
-    if calibration.asks < ASKS:
-        yield f"{needed}, and with --asks {ASKS} or more: a flip is a vote against a majority"
+    needed = f"`noise` is suggested from {MIN_FLIP_VOTES} votes on outputs that mostly pass"
+    if calibration.asks < MIN_ASKS:
+        yield f"{needed}, and with --asks {MIN_ASKS} or more: a flip is a vote against a majority"
     elif calibration.noise is None:
         yield f"{needed}, and there are {overall.flips.votes:,}: label more outputs, or ask more often with --asks"
-    elif calibration.noise_bound > NOISE[1]:
+    elif calibration.noise_bound > NOISE_RANGE[1]:
         most = format_percent(calibration.noise_bound)
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
     if calibration.is_unmoved:

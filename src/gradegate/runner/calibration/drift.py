@@ -45,7 +45,10 @@ def label_mistakes(suites: Sequence[SuiteFile]) -> list[Mistake]:
 def with_labels(
     plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> Plan:
-    """The plan with the labelled outputs of its gates. If there is a base, its labels count. Raises ConfigError."""
+    """The plan with the labelled outputs of its gates. If there is a base, its labels count. Raises ConfigError.
+
+    At most ``MOST`` outputs of each file are graded.
+    """
     groups = [_choose_file(file, group, base) for file, group in _suites_by_file(suites).items()]
     mistakes = [mistake for group in groups for mistake in group.mistakes]
     if context.settings.is_listing:
@@ -60,18 +63,22 @@ def with_labels(
             notes.append(_NO_LABELS)
             continue
 
+        # Labels are about cases of the head, so a job for each label is planned from the head's suites.
         selection = _select_labels(group.file, group.suites)
         jobs: Sequence[Job] = ()
         if selection.labels and not mistakes:
             labels_plan = make_plan(selection.suites, context, client)
             missing_keys |= labels_plan.missing_keys
             jobs = label_jobs(labels_plan, selection.labels, 1)
+
+        # The order by digests chooses the same outputs in every run, without a preference for the first lines.
         graded, ungraded = _divide_by_grader(selection.labels, jobs)
         graded.sort(key=lambda pair: _label_digest(pair[0]))
         sample += [(job, label.passes) for label, job in graded[:MOST]]
         noise = group.suites[0].suite.policy.noise
         agreements.append(_measured_agreement(group.file, otherwise=1 - noise))
 
+        # The pull request cannot correct the labels of the base.
         unfit = [*selection.mistakes, *ungraded]
         if base is None:
             mistakes += [mistake for mistake in unfit if mistake not in mistakes]

@@ -10,7 +10,7 @@ from gradegate.gate.case_runs import fold_cases, with_verdicts
 from gradegate.gate.reasks.ballot import ballot_state
 from gradegate.gate.reasks.stopping import BallotState, LeadRule
 from gradegate.gate.regressions import is_known_failure, measure_increases
-from gradegate.planning.plan import Plan
+from gradegate.planning.plan import BaseSide, Plan
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.baseline import (
     Baseline,
@@ -43,26 +43,12 @@ class BaseRegrade(Struct):
 
     @classmethod
     def from_plan(
-        cls, plan: Plan, eligible: EligibleGrades, fresh: Iterable[Answer]
+        cls, plan: Plan, eligible: EligibleGrades, base_answers: Iterable[Answer]
     ) -> BaseRegrade:
-        """The base of a plan. ``fresh`` are its answers that this run asked for."""
+        """The base of a plan. ``base_answers`` are its answers if the base is asked in the same run."""
         baseline = plan.baseline
         if plan.base is not None:
-            paired = {}  # rows of the base by the ids of the answers of the head
-            for index, runs in rows_by_case(fresh).items():
-                for row in fold_base_runs(with_verdicts(runs)):
-                    paired[AnswerId(index - 1, row.repeat)] = (
-                        row  # the job of the head is the one before
-                    )
-            baseline = Baseline(
-                (),
-                plan.base.commit,
-                datetime.now(UTC).isoformat(timespec="seconds"),
-                reask="off",
-                fresh=True,
-                paired=paired,
-                removed=plan.base.gone,
-            )
+            baseline = _baseline_of_run(plan.base, base_answers)
         needs_statuses = baseline is not None or any(rule.has_base_limit for rule in plan.rules)
         return cls(baseline, needs_statuses, eligible, BallotBox())
 
@@ -82,8 +68,10 @@ class BaseRegrade(Struct):
         outcomes: dict[int, Outcome] = {}
         if not any(grade.has_failed for grade in answer.row.grades):
             return outcomes
+
+        # Several runs of the base are as good as re-asks, so they are not graded again.
         base = self._counterpart(answer)
-        has_runs = base is not None and base.runs > 0  # runs are as good as re-asks
+        has_runs = base is not None and base.runs > 0
         eligible = {} if has_runs else self.eligible.bounds_of(answer.job)
         is_hidden = base is not None and base.hidden and not has_runs
         for position, grade in enumerate(answer.row.grades):
@@ -132,6 +120,24 @@ class BaseRegrade(Struct):
         cost, latency = measure_increases(rows)
         report = summarize_baseline([*fold_cases(None, rows)], self.baseline, datetime.now(UTC))
         return replace(report, cost=cost, latency=latency)
+
+
+def _baseline_of_run(base: BaseSide, answers: Iterable[Answer]) -> Baseline:
+    """The baseline that answers of this run make."""
+    paired = {}  # rows of the base by the ids of the answers of the head
+    for index, runs in rows_by_case(answers).items():
+        for row in fold_base_runs(with_verdicts(runs)):
+            head_id = AnswerId(index - 1, row.repeat)  # the job of the head is the one before
+            paired[head_id] = row
+    return Baseline(
+        (),
+        base.commit,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        reask="off",
+        fresh=True,
+        paired=paired,
+        removed=base.gone,
+    )
 
 
 def _needs_base(grade: Grade) -> bool:

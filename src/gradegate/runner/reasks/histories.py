@@ -59,13 +59,14 @@ class Histories:
             eligible = self.eligible.bounds_of(job)
             for repeat in range(job.repeats):
                 row_key = answer_key(job, repeat).hex()
-                keys[AnswerId(index, repeat)] = grade_keys = {}
+                grade_keys = {}
                 for position, bound in eligible.items():
                     asserted = bound.assertion
                     graders = sorted(model.id for model in bound.models.values())
                     definition = [asserted.key.hex(), asserted.definition.hex(), graders]
                     key = digest([row_key, *definition, bound.rubric.steps])
                     grade_keys[position] = digest([key.hex(), ordinals.next(key)]).hex()
+                keys[AnswerId(index, repeat)] = grade_keys
         return keys
 
     def keys(self, answer_id: AnswerId) -> Mapping[int, str]:
@@ -83,6 +84,7 @@ class Histories:
         past = self.count_votes(self.keys(answer_id).get(position, ""), model)
         if not (past.is_used and noise):
             return None
+        # If the case comes and goes, this says on which days it failed before, and that it passed again by itself.
         returned = ""
         if past.returned and reask_mode(self.eligible.bounds_of(job)[position], job) == "grader":
             returned = " and ".join(past.returned[-2:])

@@ -81,7 +81,7 @@ class Reasks(Struct):
         return self.ledger.histories.eligible
 
     @property
-    def usage_outside_rows(self) -> Usage:
+    def usage_without_row(self) -> Usage:
         """What graders took for grades that are in no row: asks that were cut off, and answers of the base."""
         return self.box.cut_usage + self.base.regrade_box.grader_usage
 

@@ -147,12 +147,12 @@ class ShardParts(Struct):
         answers = {}
 
         def add_answer(row: AnswerRow) -> None:
-            answer_id = AnswerId(row.job_index, row.repeat)
+            answer_id = AnswerId(row.place, row.repeat)
             if answer_id in answers:
                 raise DamagedPartError("the answer is there twice")
             if answer_id not in planned:
                 raise DamagedPartError(f"the answer is none of {name}")
-            answers[answer_id] = row.to_answer(jobs[row.job_index])
+            answers[answer_id] = row.to_answer(jobs[row.place])
 
         account_row = part.read_lines(AnswerRow, add_answer, AccountRow)
         self._check_complete(name, indexes, answers)
@@ -213,7 +213,7 @@ class ShardParts(Struct):
         return RunRecord(
             started=min((record.started for record in records), default=""),
             seconds=max((record.seconds for record in records), default=0.0),
-            usage_outside_rows=sum((record.usage_outside_rows for record in records), NO_USAGE),
+            usage_without_row=sum((record.usage_without_row for record in records), NO_USAGE),
             budget=BudgetReport(used_up=used_up),
             cache=cache,
             problems=tuple(dict.fromkeys(problems)),
@@ -225,7 +225,7 @@ class ShardParts(Struct):
         """What the shards took of the budget, by their own parts."""
         records = [row.account for row in self.accounts]
         budgets = [record.budget for record in records if record.budget]
-        usages = [record.usage_outside_rows for record in records]
+        usages = [record.usage_without_row for record in records]
         for answer in self.answers.values():
             usages.append(answer.row.usage)
             usages += [grade.usage for grade in answer.row.grades]

@@ -20,7 +20,7 @@ from gradegate import __version__
 from gradegate.core.options import MOST_SHARDS
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
-from gradegate.files.plain_files import UnusableError, regular
+from gradegate.files.plain_files import UnusableError, open_plain_file
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Count, FrozenStruct, Sha256
@@ -158,7 +158,7 @@ def read_part(path: Path) -> Part:
 @contextmanager
 def _open_part(path: Path) -> Iterator[BufferedReader]:
     try:
-        with regular(path, MAX_BASELINE) as file:
+        with open_plain_file(path, MAX_BASELINE) as file:
             yield file
     except UnusableError as e:
         raise DamagedPartError(str(e)) from e

@@ -53,7 +53,7 @@ class GraderView(FrozenStruct, forbid_unknown_fields=True):
 class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     """An answer with its first grades. If a secret was hidden in it, no other job can grade it again."""
 
-    job_index: Count  # in the plan
+    place: Count  # of its job in the plan
     repeat: Count
     answer: Row
     shown: GraderView | None = None  # only if the merge may grade the answer again
@@ -108,7 +108,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
                 tools=job.target.tools,
                 before=shown.before,
             )
-        answer_id = AnswerId(self.job_index, self.repeat)
+        answer_id = AnswerId(self.place, self.repeat)
         return Answer(answer_id, job, row, transcript, self.stored_answers)
 
     def _planned_row(self, planned: Job, job: Job) -> Row:
