@@ -15,11 +15,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 19_430,
+    "cli": 19_450,
     "assertions": 43_320,
     "config": 31_710,
     "core": 10_910,
-    "files": 14_900,
+    "files": 14_940,
     "gate": 25_020,
     "github": 13_720,
     "http": 11_590,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import yaml
 
@@ -26,10 +26,18 @@ Steps = Sequence[str | int]
 
 
 class CommentedText(str):
-    """A text that is written with a comment after it. The comment replaces a version there."""
+    """A text that is written with a comment after it, or without one if ``comment`` is empty.
 
-    __slots__ = ()
-    comment = "put the commit of a release here"
+    Either way, a comment with a version that stands there goes.
+    """
+
+    comment: str
+
+    def __new__(cls, text: str, comment: str) -> Self:
+        """Make a text with its comment."""
+        commented = super().__new__(cls, text)
+        commented.comment = comment
+        return commented
 
 
 class _Replacement(NamedTuple):
@@ -252,7 +260,7 @@ class Edits:
         """A value as it is written into a mapping: JSON between braces, plain if that reads as the same value."""
         if node.flow_style:
             return json.dumps(value, ensure_ascii=False)
-        if isinstance(value, CommentedText):
+        if isinstance(value, CommentedText) and value.comment:
             return f"{_format_plain(value)} # {value.comment}"
         if isinstance(value, Mapping):
             is_nested = any(isinstance(item, Mapping | list) for item in value.values())

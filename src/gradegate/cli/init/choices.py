@@ -30,7 +30,12 @@ PLACEHOLDER = f"openai:chat:{options.PLACEHOLDER}"
 _NO_COMMIT = "0" * 40  # to be replaced by the commit of a release
 _IS_RELEASED = ".dev" not in __version__
 # A release names itself in a workflow. Before the first release there is nothing to name.
-ACTION = f"{REPOSITORY}@{f'v{__version__}' if _IS_RELEASED else _NO_COMMIT}"
+if _IS_RELEASED:
+    ACTION = f"{REPOSITORY}@v{__version__}"
+    ACTION_COMMENT = ""
+else:
+    ACTION = f"{REPOSITORY}@{_NO_COMMIT}"
+    ACTION_COMMENT = "put the commit of a release here"
 APPLICATION = "http://127.0.0.1:8000/ask"
 _ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes unquoted into YAML and its comments
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from gradegate.cli.init.choices import Choices, needs_commit
+from gradegate.cli.init.choices import ACTION, ACTION_COMMENT, Choices
 from gradegate.errors import ConfigError
 from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place
@@ -124,8 +124,8 @@ def _template_values(choices: Choices, start: StartingPoint, needs: Needs) -> di
     if choices.grader and not choices.config:  # a config that exists may name no grader
         grader_input = f"grader: {_quote(choices.grader)}{_NEXT_INPUT}"
     action = choices.action
-    if needs_commit(action):
-        action += " # put the commit of a release here"
+    if action == ACTION and ACTION_COMMENT:
+        action += f" # {ACTION_COMMENT}"
 
     return {
         "PROVIDER": choices.target,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
-from gradegate.cli.init.choices import ACTION
+from gradegate.cli.init.choices import ACTION, ACTION_COMMENT
 from gradegate.cli.init.workflows import (
     USES_GRADEGATE,
     PlannedRun,
@@ -108,7 +108,7 @@ class Migration(Struct):
             self._note(what, edits.origin([*step.path, "with", key]), cure)
 
         dropped: list[str] = []
-        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION, ACTION_COMMENT)}
         if changes.put or inputs.keys() - changes.drop:
             edits.change([*step.path, "with"], changes.drop, changes.put, changes.rename)
         elif inputs:
@@ -146,7 +146,7 @@ class Migration(Struct):
             self._note(f"a step that runs promptfoo stays: {command.obstacle}", origin, cure)
             return False
 
-        added: dict[str, Any] = {"uses": CommentedText(ACTION)}
+        added: dict[str, Any] = {"uses": CommentedText(ACTION, ACTION_COMMENT)}
         if inputs:
             added["with"] = inputs
         edits.change(step.path, {"shell", "working-directory"}, added, {"run": "uses"})
