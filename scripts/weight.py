@@ -19,7 +19,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 43_320,
     "config": 31_710,
     "core": 10_910,
-    "files": 14_940,
+    "files": 14_950,
     "gate": 25_020,
     "github": 13_720,
     "http": 11_590,

@@ -31,6 +31,7 @@ class CommentedText(str):
     Either way, a comment with a version that stands there goes.
     """
 
+    __slots__ = ("comment",)
     comment: str
 
     def __new__(cls, text: str, comment: str) -> Self:
