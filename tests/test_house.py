@@ -64,7 +64,7 @@ MAKERS = {
     "Html": {"charts.py"},
     "Markup": {"charts.py"},
     "Plain": {"plain.py", "console.py"},
-    "data_file": {"report.py", "json.py", "aegis.py", "run.py", "calibrate.py", "drift.py", "shard.py"},
+    "data_file": {"report.py", "json.py", "aegis.py", "badge.py", "run.py", "calibrate.py", "drift.py", "shard.py"},
 }
 
 

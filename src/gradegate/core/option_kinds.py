@@ -176,7 +176,7 @@ def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str]
     return tuple(selectors)
 
 
-SELECTORS = OptionKind(
+SELECT = OptionKind(
     _read_selector,
     "metadata.KEY=GLOB, description=GLOB, provider=GLOB or first=N, such as metadata.topic=refunds",
     gather=_gather_selectors,

@@ -13,7 +13,7 @@ from gradegate.core.option_kinds import (
     GRADERS,
     HOSTS,
     PATH_PATTERNS,
-    SELECTORS,
+    SELECT,
     SHOWN_VARIABLES,
 )
 from gradegate.core.options import (
@@ -94,7 +94,7 @@ class Settings:
     variables: Mapping[str, str] = option({}, "--var NAME=VALUE", MAPPING, commands=PLANNING, in_rerun=True,
         help="sets a variable in every test that does not set it",
         no_input=_IN_CONFIG.format("it under `vars` of a test or of `defaultTest`"))
-    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", SELECTORS, commands=PLANNING, in_rerun=True, harmless=True,
+    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", SELECT, commands=PLANNING, in_rerun=True, harmless=True,
         help="runs only tests that match: `metadata.KEY=GLOB`, `description=GLOB`, `provider=GLOB` (id or label), `first=N`; "
              "different keys must all match, the same key again is an alternative, and `first` is applied last")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,

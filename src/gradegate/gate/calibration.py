@@ -27,7 +27,7 @@ from gradegate.structs import FrozenStruct
 MIN_LABELS = 30  # labels "pass" or "fail": with fewer, reports mark the figures as unreliable
 MIN_FLIP_VOTES = 60  # with fewer, no `noise` is suggested
 MIN_ASKS = 3  # of one output: with fewer, a flip cannot be told from a tie
-NOISE_RANGE = (0.01, 0.25)  # the lowest and highest `noise` that a config may set
+NOISE_LIMITS = (0.01, 0.25)  # the lowest and highest `noise` that a config may set
 _MIN_REASKED = 3  # outputs: the replies to fewer may be alike by chance
 
 
@@ -73,7 +73,7 @@ class JudgedOutput(FrozenStruct):
         return outcomes.count(PASS), outcomes.count(FAIL)
 
     @property
-    def has_majority_of_passes(self) -> bool:
+    def has_passed_overall(self) -> bool:
         """Whether more than half of all asks passed. An ask without a verdict counts against it: one pass in three asks is not enough."""
         passes, _ = self.votes
         return 2 * passes > len(self.rows)
@@ -109,9 +109,7 @@ class Agreement:
 
         # Code always says the same, and would hide how often a model does not.
         votes = [
-            judged.votes
-            for judged in outputs
-            if judged.asks_model and judged.has_majority_of_passes
+            judged.votes for judged in outputs if judged.asks_model and judged.has_passed_overall
         ]
         return cls(
             table=table,
@@ -186,7 +184,7 @@ class Calibration:
         """The ``noise`` to write into the config. None if there are too few asks to tell."""
         if self.asks < MIN_ASKS or self.overall.flips.votes < MIN_FLIP_VOTES:
             return None
-        least, most = NOISE_RANGE
+        least, most = NOISE_LIMITS
         rounded_up = math.ceil(round(self.noise_bound * 100, 6)) / 100
         return min(most, max(least, rounded_up))
 

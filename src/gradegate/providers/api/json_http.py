@@ -189,8 +189,7 @@ def response_error(answer: Response) -> ProviderError:
     try:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
-        start = answer.body[:1200].decode("utf-8", "replace")
-        body = excerpt(start.strip(), 300)
+        body = excerpt(answer.body.decode("utf-8", "replace").strip(), 300)
 
     codes = _error_codes(body)
     is_redirect = 300 <= answer.status < 400

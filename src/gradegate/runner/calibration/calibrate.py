@@ -26,7 +26,7 @@ from gradegate.gate.calibration import (
     MIN_ASKS,
     MIN_FLIP_VOTES,
     MIN_LABELS,
-    NOISE_RANGE,
+    NOISE_LIMITS,
     Agreement,
     Calibration,
     JudgedOutput,
@@ -456,7 +456,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"{needed}, and with --asks {MIN_ASKS} or more: a flip is a vote against a majority"
     elif calibration.noise is None:
         yield f"{needed}, and there are {overall.flips.votes:,}: label more outputs, or ask more often with --asks"
-    elif calibration.noise_bound > NOISE_RANGE[1]:
+    elif calibration.noise_bound > NOISE_LIMITS[1]:
         most = format_percent(calibration.noise_bound)
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
     if calibration.is_unmoved:
