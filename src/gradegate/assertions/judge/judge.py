@@ -366,16 +366,18 @@ class Judge(Struct, frozen=True):
         replies: Sequence[Reply],
     ) -> str:
         """The message for replies that contain no verdict, with the cure if there is one."""
-        message = f"the grader's reply contains no verdict: {problems[-1].full_message}"
-        words = replies[-1].text.split()
-        start = excerpt(" ".join(words), 200)
-        message += f"{_times_asked(replies)}. It began: {start!r}"
-
+        cure = ""
         if all(isinstance(problem, OffSchema) for problem in problems):
             model = self.models["text"]
             name = f"{model.name} at {model.host}" if model.host else model.name
-            message += f". {name} ignores the schema: set `structured: requested` on the grader"
-        return message
+            cure = f". {name} ignores the schema: set `structured: requested` on the grader"
+
+        words = replies[-1].text.split()
+        start = excerpt(" ".join(words), 200)
+        return (
+            f"the grader's reply contains no verdict: {problems[-1].full_message}"
+            f"{_times_asked(replies)}. It began: {start!r}{cure}"
+        )
 
 
 _SHARED_ANSWERS = SharedAnswers()
