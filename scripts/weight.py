@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 19_450,
-    "assertions": 43_320,
+    "assertions": 43_330,
     "config": 31_710,
     "core": 10_910,
     "files": 14_950,

@@ -64,11 +64,12 @@ class _Reader:
         parser.EndElementHandler = self._end
         parser.StartDoctypeDeclHandler = self._doctype
         self._stops_at_end = first_element
+        content = text.encode("utf-8", "replace")
         try:
-            parser.Parse(text.encode("utf-8", "replace"), True)
+            parser.Parse(content, True)
         except _FirstElementEnd:
             return parser.CurrentByteIndex
-        return len(text)
+        return len(content)
 
     def _start(self, name: str, attributes: Any) -> None:
         """Enter an element. The paths that lead to it are no longer missing."""

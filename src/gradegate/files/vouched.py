@@ -218,9 +218,10 @@ def _parse_tree(content: bytes, digest_size: int) -> Iterator[tuple[bytes, Entry
 
 
 def commit_lacks(root: Path, place: Path) -> bool:
-    """Whether the commit of a checkout lacks a file, or every file of a folder that is not checked out.
+    """Whether the commit of a checkout has nothing at ``place`` that is absent on disk.
 
-    False if the commit cannot be read: then nobody knows what it contains.
+    For a file: the commit does not have it. For a folder: every file that the commit has below it
+    is on disk. False if the commit cannot be read: then nobody knows what it contains.
     """
     commit = head_of(root)
     if not commit:
@@ -228,9 +229,13 @@ def commit_lacks(root: Path, place: Path) -> bool:
     try:
         steps = place.relative_to(root).parts
         names = Vouched(root, folders_of(root)[1] / "objects", commit, "").files(steps)
-        return all(os.path.lexists(root / name) and root / name != place for name in names)
+        for name in names:
+            file = root / name
+            if file == place or not os.path.lexists(file):
+                return False
     except (LookupError, ValueError, OSError):
         return False
+    return True
 
 
 def path_steps(path: Path) -> Iterator[Path]:
