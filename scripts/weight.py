@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 19_450,
-    "assertions": 43_330,
+    "assertions": 43_400,
     "config": 31_710,
     "core": 10_910,
     "files": 14_950,
@@ -25,7 +25,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "http": 11_590,
     "planning": 36_120,
     "providers": 42_890,
-    "recordings": 11_170,
+    "recordings": 11_180,
     "reports": 26_700,
     "results": 9_960,
     "runner": 39_160,

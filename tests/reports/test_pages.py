@@ -145,12 +145,20 @@ def test_nothing_odd_is_a_command_and_messages_fit_their_line():
 
 # --- every report -----------------------------------------------------------------------------------------------
 
-NAMES = ["aegis", "agent", "annotations", "comment", "console", "html", "json", "junit", "summary"]
+NAMES = ["aegis", "agent", "annotations", "badge", "comment", "console", "html", "json", "junit", "summary"]
 
 
 def test_every_report_is_registered():
     assert REPORTS.names() == NAMES
-    suffixes = {"comment": ".md", "html": ".html", "json": ".json", "junit": ".xml", "aegis": ".aegis.json", "agent": ".agent.md"}
+    suffixes = {
+        "comment": ".md",
+        "html": ".html",
+        "json": ".json",
+        "junit": ".xml",
+        "aegis": ".aegis.json",
+        "agent": ".agent.md",
+        "badge": ".badge.json",
+    }
     assert {name: report.suffix for name, report in REPORTS if report.suffix} == suffixes
 
 

@@ -193,10 +193,11 @@ class _Reader:
             value, size = self._read_value(next(self._events), depth + 1)
             total += size
             if key == "<<" and event.implicit[0]:
-                merge_sources += value if isinstance(value, Seq) else [value]
-                if not all(isinstance(source, Map) for source in merge_sources):
+                sources = value if isinstance(value, Seq) else [value]
+                if not all(isinstance(source, Map) for source in sources):
                     what = "`<<` merges mappings only"
                     raise self._error(what, event, "give it an alias of a mapping")
+                merge_sources += sources
             elif key in mapping:
                 what = f"the key `{key}` occurs twice"
                 self.mistakes.append(Mistake(what, Origin(self._file, line), "merge both into one"))

@@ -53,7 +53,7 @@ def _parse_golden(row: Map, origin: Origin) -> RecordedAnswer:
     metadata = fields.as_mapping(test.get("metadata"))
     has_unread_calls = row.get("trace") or any(metadata.get(key) for key in _CALLS)
     calls_unknown = ""
-    if has_unread_calls and not tool_calls:
+    if has_unread_calls and not tool_calls and not turns:
         calls_unknown = "the golden lists no tool calls, and has calls in its `trace` or metadata"
 
     documents: Sequence[Any] = ()

@@ -16,9 +16,9 @@ from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 # Around the name of a label: `My final answer: C`, `**Answer:** C`, `The answer is C`.
 _BEFORE_LABEL = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _AFTER_LABEL = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}|\s+is\b:?"
-# The same inside another text. After `is`, a single letter is a value only as a capital: "the answer is a city".
+# The same inside another text
 _SIGN_AFTER_LABEL = r"(?=[\W_]*?[:=?：])"
-_IS_AFTER_LABEL = r"[\W_]*?\sis\b(?![\W_]*(?-i:[a-z])(?![^\W_]))"
+_IS_AFTER_LABEL = r"[\W_]*?\sis\b"
 # A number, perhaps with the scale that it is on: `8`, `8.5/10`.
 _NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?"
 _SCORE = re.compile(rf"(?!0[0-9]){_NUMBER}")  # not `08/10`
@@ -160,10 +160,14 @@ class LastLine(FrozenStruct):
         """The object that the reply stands for."""
         return {self.key: value, "reason": reason}
 
-    def _label_pattern(self) -> str:
-        """A pattern that finds a label inside a text, up to the place where its value begins."""
+    def _label_pattern(self, no_value_after_is: str = "(?!)") -> str:
+        """A pattern that finds a label inside a text, up to the place where its value begins.
+
+        ``no_value_after_is`` is a pattern of what is not a value if the label ends in `is`.
+        """
         names = "|".join(map(re.escape, self.labels))
-        return rf"(?<![^\W_])(?:{names})(?:{_SIGN_AFTER_LABEL}|{_IS_AFTER_LABEL})[\W_]*+"
+        after_is = rf"{_IS_AFTER_LABEL}(?![\W_]*{no_value_after_is}(?![^\W_]))"
+        return rf"(?<![^\W_])(?:{names})(?:{_SIGN_AFTER_LABEL}|{after_is})[\W_]*+"
 
 
 class WordLine(LastLine):
@@ -183,7 +187,10 @@ class WordLine(LastLine):
 
     def echo_pattern(self) -> str:
         words = "|".join(map(re.escape, self.words))
-        return rf"{self._label_pattern()}(?:{words})(?![^\W_])"
+        # After `is`, a single letter is a value only as a capital: "the answer is a city".
+        small_letters = [re.escape(word.lower()) for word in self.words if len(word) == 1]
+        article = f"(?-i:{'|'.join(small_letters)})" if small_letters else "(?!)"
+        return rf"{self._label_pattern(article)}(?:{words})(?![^\W_])"
 
     def with_options_from(self, prompts: Iterable[str]) -> Self:
         options = {}
@@ -215,10 +222,12 @@ class WordLine(LastLine):
             rest = lower_text.removeprefix(bare_word)
             if not lower_text.startswith(bare_word) or rest[:1].isalnum():
                 continue
-            # As in `_IS_AFTER_LABEL`: "the answer is a city".
+            # A single small letter before other words is no value: "the answer is a city", "Answer: a superset".
+            is_small_letter = len(word) == 1 and text[:1].islower()
             follows_is = label.lower().endswith("is")
-            is_article = follows_is and len(word) == 1 and text[:1].islower()
-            if not (rest and is_article):
+            comes_before_word = rest[:1].isspace() and rest.lstrip()[:1].isalnum()
+            is_article = is_small_letter and (comes_before_word or (follows_is and bool(rest)))
+            if not is_article:
                 return self._meaning(word), rest
         return None, text
 

@@ -25,9 +25,10 @@ _START = "<|start|>assistant"
 _WHOLE_CHANNEL = re.compile(r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL)
 _END_OF_FINAL = ("<|return|>", "<|end|>")
 _END_TOKENS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")  # of chat templates
-# A fence with its content. What stands on the opening line is content only if it is an object, or if there is no other line.
+# A fence with its content, perhaps with the label `json` or `text`. Anything else on the opening line is content only if
+# it begins an object or a list, or if there is no other line.
 _FENCE = re.compile(
-    r"(`{3,}|~{3,})(?:(?:json|text)?[ \t]*(?=[\n{])|(?=[^\n]*\Z))\s*(.*?)\s*\1",
+    r"(`{3,}|~{3,})(?:(?:json|text)?[ \t]*(?=[\n{\[])|(?=[^\n]*\Z)(?:(?:json|text)\b)?)\s*(.*?)\s*\1",
     re.DOTALL | re.IGNORECASE,
 )
 # `<answer>(C)</answer>`
