@@ -106,24 +106,36 @@ class Pace:
         return max(self.resumes_at, self._next_departure)
 
     def depart(self, now: float) -> None:
-        """Count a call that leaves now."""
+        """Count a call that leaves now, and plan when the next one may leave."""
         self.in_flight += 1
         self._was_full = self._was_full or self.in_flight >= int(self._limit)
-        if self._announced_quota:
-            calls_left, until = self._announced_quota
-            self._announced_quota = (calls_left - 1, until) if now < until else None
-            if calls_left <= 1 and now < until:
-                self._pause(now, now, until - now, ANNOUNCED_SHARE)
+        self._use_announced_quota(now)
+
         rate = self.rate
         if rate < math.inf:
-            # The pace delayed the call, so this tests the pace
-            if now - self._next_departure < LATE:
+            # Only time in which the pace holds calls back shows that the host accepts this pace: the rate
+            # grows with it. A call that came later than it might have left tells nothing.
+            was_held_back = now - self._next_departure < LATE
+            if was_held_back:
                 self._paced_seconds += min(WINDOW, now - self._last_departure)
             self._last_departure = now
             self._next_departure = max(self._next_departure, now - LATE) + 1 / rate
+
         self._departures.append(now)
         while self._departures[0] < now - REMEMBERED:
             self._departures.popleft()
+
+    def _use_announced_quota(self, now: float) -> None:
+        """Take this call from the number that the host announced. After the last one, calls pause until the quota is new."""
+        if not self._announced_quota:
+            return
+        calls_left, until = self._announced_quota
+        if now >= until:
+            self._announced_quota = None
+            return
+        self._announced_quota = calls_left - 1, until
+        if calls_left <= 1:
+            self._pause(now, now, until - now, ANNOUNCED_SHARE)
 
     def accept(self, departure: float, latency: float) -> None:
         """Count an answer to the call that left at ``departure``."""
