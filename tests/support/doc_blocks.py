@@ -17,6 +17,7 @@ PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if pa
 _FENCE = re.compile(
     r"(?:^`(?P<title>[\w./-]+)`:\n\n)?^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
 )
+_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 _NAME = re.compile(r"# (?P<name>[\w./-]+\.(?:ya?ml|jsonl?|txt|js|py|csv))\n")
 GRADER = {"text": "openai:chat:gpt-4.1", "embedding": "openai:embedding:any", "moderation": "openai:moderation:any"}
 VARS = dict.fromkeys(("question", "query", "input", "expected", "message", "context", "user"), "Up to $500?")
@@ -73,8 +74,8 @@ def fill_in_names(text: str) -> str:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page, in order."""
-    text = page.read_text()
+    """The blocks that a page shows, in order. What is in a comment does not count."""
+    text = _COMMENT.sub(lambda comment: re.sub(".", " ", comment[0]), page.read_text())
     for found in _FENCE.finditer(text):
         line = text.count("\n", 0, found.start("indent")) + 2
         yield Block(page, line, found["language"], textwrap.dedent(found["text"]), found["title"] or "")
