@@ -85,13 +85,13 @@ def page() -> str:
         "The command line has most of them too: `gradegate run --help`. An unknown input is a mistake that names what to write.",
         "",
     ]
-    lines += ["| input | default | |", "|---|---|---|"]
+    lines += ["| input | default | meaning |", "|---|---|---|"]
     for name, keys in written["inputs"].items():
         default = " ".join(
             f"`{line}`" for line in str(keys.get("default") or "").split("\n") if line
         )
         lines.append(f"| `{name}` | {default} | {keys['description']} |")
-    lines += ["", "| output | |", "|---|---|"]
+    lines += ["", "| output | meaning |", "|---|---|"]
     lines += [f"| `{name}` | {keys['description']} |" for name, keys in written["outputs"].items()]
     return "\n".join(lines) + "\n"
 
@@ -216,7 +216,7 @@ Use the first row that fits:
 COMMON = """
 ## Keys of every assertion
 
-| key | default | |
+| key | default | meaning |
 |---|---|---|
 | `threshold` | on the page | the score from which it passes |
 | `weight` | 1 | in the score of the case; 0: reported, never fails |
@@ -256,7 +256,7 @@ may bring it as `retrieval_context`. DeepEval's assertions take the `retrieval_c
 
 DeepEval's assertions take these options in `config`:
 
-| option | default | |
+| option | default | meaning |
 |---|---|---|
 | `include_reason` | `true` | a reason made from the verdicts; `llm`: in a model's words, for one more call; `false`: none |
 | `strict_mode` | `false` | score 1 for a perfect result, else 0; the threshold is 1 |
